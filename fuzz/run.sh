@@ -25,7 +25,7 @@ if [ "$target" = dialect ]; then
     if (text != "") { file = sprintf("findings/dialect/slt-%05d", NR); printf "0%s", text > file; close(file) }
   }' ../tests/slt/*.slt
 fi
-# Streams of Arrow have no words.
+# The target arrow_ipc has no dictionary.
 [ ! -e "$target.dict" ] || set -- "-dict=$target.dict"
 [ -e "$target.dict" ] || set --
 exec "$build/$host/release/$target" "findings/$target" "corpus/$target" \

@@ -1,7 +1,7 @@
-//! Any bytes as a stream of Arrow's IPC format: the decoder must not panic, not take memory that is only claimed, and
-//! make the same of a stream wherever it is cut. What it gives is valid, and can be made rows of a table.
+//! Any bytes as a stream of Arrow's IPC format: the decoder must not panic, must not allocate claimed memory, and must
+//! return the same batches for every split of a stream. Batches are valid, and convert to rows of a table.
 //!
-//! The first byte of an input says how long pieces are; the rest is the stream.
+//! The first byte of an input is the length of chunks; the rest is the stream.
 #![no_main]
 
 use arrow::array::{Array, RecordBatch};
@@ -9,9 +9,9 @@ use arrow::buffer::Buffer;
 use libfuzzer_sys::fuzz_target;
 use tidalite_frames::{Error, IpcDecoder, IpcError, IpcLimits, Pieces, RowOptions, RowPlan, Symbols};
 
-/// Of decompressed columns.
+/// Maximum bytes of decompressed columns.
 const BYTES_MAX: usize = 1 << 20;
-/// More rows are not converted here: a server counts what they take first.
+/// Maximum rows that are converted: a server reserves memory for rows first, this target does not.
 const ROWS_MAX: usize = 10_000;
 
 fuzz_target!(|input: &[u8]| {
@@ -39,7 +39,7 @@ fn read(stream: &[u8], piece: usize) -> (Vec<RecordBatch>, Option<IpcError>) {
     }
     let end = decoder.finish().err();
     for column in batches.iter().flat_map(RecordBatch::columns) {
-        column.to_data().validate_full().expect("what is given is valid");
+        column.to_data().validate_full().expect("decoded columns are valid");
     }
     (batches, end)
 }

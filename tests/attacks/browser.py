@@ -1,4 +1,4 @@
-"""A real Chromium, driven by its debugging protocol over a pipe."""
+"""A real Chromium, controlled by the DevTools protocol over a pipe."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ import time
 
 
 class Browser:
-    """One page. Names that `names` maps are taken to be 127.0.0.1."""
+    """One page. The names in `names` resolve to 127.0.0.1."""
 
     def __init__(self, folder, names=()):
         to_browser, from_browser = os.pipe(), os.pipe()
@@ -54,14 +54,14 @@ class Browser:
             self.events.append(answer.get("method"))
 
     def open(self, url, seconds=60):
-        """Goes to a page and waits until it is loaded."""
+        """Opens a page and waits until the page is loaded."""
         self.events.clear()
         self.call("Page.navigate", url=url)
         while "Page.loadEventFired" not in self.events:
             self.events.append(self.message(seconds).get("method"))
 
     def run(self, script):
-        """The value of an expression in the page, awaited if it is a promise."""
+        """Returns the value of an expression in the page; promises are awaited."""
         result = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")

@@ -1,4 +1,4 @@
-"""The fixtures of tests/clients, and a library that makes system calls of a server fail."""
+"""The fixtures of tests/clients, and a library that injects failures of system calls into a server."""
 
 import importlib.util
 import subprocess
@@ -16,7 +16,7 @@ server, servers, still_up, table = _fixtures.server, _fixtures.servers, _fixture
 
 
 class Faults:
-    """Makes calls of servers fail that run with its environment, from now on."""
+    """Injects failures of system calls into servers that run with `env`."""
 
     def __init__(self, folder, library):
         self.folder = folder

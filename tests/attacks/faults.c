@@ -1,4 +1,4 @@
-/* Preloaded into a server: system calls fail while files of a folder exist ($TEST_FAULTS).
+/* Preloaded into a server: system calls fail while files with these names exist in the folder $TEST_FAULTS.
  *
  *   sync   fsync and fdatasync fail with EIO, and nothing is synced
  *   clock  the clock is in the year 1960

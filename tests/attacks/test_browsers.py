@@ -1,4 +1,4 @@
-"""A page of a stranger makes its reader's browser send requests: none changes or reads anything. With a real Chromium."""
+"""Cross-site requests from pages in browsers read and change nothing; with a real Chromium."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ DATA_PATHS = {
 
 
 def foreign(port):
-    """Headers of requests that no page of the server sends, by what they are."""
+    """Returns headers of requests that no page of the server sends, by kind."""
     return {
         "another site": {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
         "another site, old browser": {"Origin": "http://evil.example"},
@@ -50,7 +50,7 @@ def tables(server):
 
 
 def test_forged_and_foreign_requests_are_refused_on_every_path(servers):
-    """15 paths × 10 kinds of foreign requests: 150 refusals with words, and nothing else."""
+    """15 paths × 10 kinds of foreign requests: 150 refusals with a reason."""
     server, refused = servers().start(), 0
     for (method, path), body in DATA_PATHS.items():
         for what, headers in foreign(server.http_port).items():
@@ -59,12 +59,12 @@ def test_forged_and_foreign_requests_are_refused_on_every_path(servers):
             refused += 1
     assert refused == 150 == server.metrics()["tidalite_http_pages_refused_total"]
     assert tables(server) == []
-    # One line a second, after the first few.
+    # One line per second after a burst.
     assert server.log.read_text().count("refused a request of a page") <= 40
 
 
 def test_programs_work_as_before(servers):
-    """Requests without these headers, by every name that a stranger cannot own."""
+    """Requests without browser headers, by every name that cannot be registered in public DNS."""
     server = servers().start()
     for host in ("localhost", "127.0.0.1", "[::1]", "10.1.2.3", "db", "db.internal", "tidalite.local", "LOCALHOST"):
         for name in (host, f"{host}:{server.http_port}"):
@@ -108,7 +108,7 @@ def test_pages_of_the_server_post_what_no_form_can(servers):
 
 
 def test_a_get_of_a_browser_that_names_no_page_only_reads(servers):
-    """Chromium names the page only to servers with encryption or on the same machine; an image of a page is such a GET."""
+    """Chromium sends Sec-Fetch-Site only over TLS and to the same machine; images of other pages are such GETs."""
     server = servers().start()
     server.exec("create table t (v long)")
     agent = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"}
@@ -158,7 +158,7 @@ window.attack = async () => {
 
 @pytest.fixture
 def page():
-    """Serves a page that attacks a server; a port of its own."""
+    """Serves a page that attacks the server, on a separate port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -198,12 +198,12 @@ def with_secret(server, headers=None):
     ("http://evil.example:{}/", "127.0.0.1"),
     ("http://localhost:{}/", "127.0.0.1"),
     ("http://127.0.0.1:{}/", "127.0.0.1"),
-    # To such a name without TLS Chromium sends no Sec-Fetch-Site, and the page keeps the browser from telling where it is from.
+    # Without TLS Chromium sends no Sec-Fetch-Site to such a name, and the page suppresses Referer.
     ("http://evil.example:{}/", "db.example.com"),
     ("http://evil.example:{}/secretly", "db.example.com"),
 ])
 def test_a_page_of_another_origin_does_nothing(servers, page, browser, origin, target):
-    """25 requests of forms, images, scripts, frames and fetch, by a page of another site, name, and port."""
+    """25 requests by forms, images, scripts, frames and fetch, from a page of another site, name, or port."""
     server = servers(env={"TIDALITE_HTTP_ALLOWED_HOSTS": "db.example.com"}).start()
     with_secret(server)
     page.target = f"http://{target}:{server.http_port}"
@@ -221,7 +221,7 @@ def test_cached_credentials_do_not_help_a_page(servers, page, browser):
     with_secret(server, basic)
     own = f"http://127.0.0.1:{server.http_port}"
     browser.open(own.replace("http://", "http://ada:love@") + "/")
-    # The browser has them: a page of the server may use them.
+    # A page of the server may use the credentials that the browser has cached.
     script = "fetch(location.origin + '/exec', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({query: 'select v from secret'})}).then(a => a.text())"
     assert str(SECRET) in browser.run(script)
     page.target = own
@@ -234,7 +234,7 @@ def test_cached_credentials_do_not_help_a_page(servers, page, browser):
 
 
 def test_a_name_that_a_stranger_turned_to_us_reads_nothing(servers, page, browser):
-    """DNS rebinding: the page is of rebound.example, which is the server's address by now."""
+    """DNS rebinding: the name of the page, rebound.example, resolves to the server."""
     server = servers().start()
     with_secret(server)
     browser.open(f"http://rebound.example:{server.http_port}/")

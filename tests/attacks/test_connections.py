@@ -1,4 +1,4 @@
-"""Clients that open many connections, say little, come slowly or guess passwords: everybody else is served."""
+"""Many, silent or slow connections and password guessing: other clients are served."""
 
 import base64
 import http.client
@@ -37,7 +37,7 @@ def startup(user):
 
 
 def test_silent_sockets_make_room(servers):
-    """1,030 of them on each port of 300; a statement by HTTP or by PostgreSQL's protocol is answered within two seconds."""
+    """1,030 silent sockets on each port of 300; a statement over HTTP or the PostgreSQL protocol is answered within two seconds."""
     server = servers(env={"TIDALITE_HTTP_CONNECTIONS_MAX": "300", "TIDALITE_PG_CONNECTIONS_MAX": "300", "TIDALITE_ILP_CONNECTIONS_MAX": "300"}).start()
     with ExitStack() as stack:
         for port in (server.http_port, server.pg_port, server.ilp_port):
@@ -69,7 +69,7 @@ def test_silent_sockets_make_room(servers):
 
 
 def test_heads_and_handshakes_have_a_second(servers):
-    """With a limit of a second none of 40 beginnings is open after five, and a session and an idle connection are."""
+    """With a limit of one second, 40 incomplete handshakes are closed within five; a session and an idle connection stay open."""
     server = servers(env={"TIDALITE_HANDSHAKE_TIMEOUT": "1s"}).start()
     kept = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=30)
     kept.request("GET", "/exec?query=select+1")
@@ -85,7 +85,7 @@ def test_heads_and_handshakes_have_a_second(servers):
         beginnings.append(client)
 
     def drip():
-        # A byte now and then does not help.
+        # Single bytes must not extend the time.
         for client in beginnings[20:30]:
             try:
                 client.send(b"x")
@@ -102,7 +102,7 @@ def test_heads_and_handshakes_have_a_second(servers):
 
 
 def test_postgres_clients_beyond_the_limit_are_told(servers):
-    """Of 20 connections at a limit of 8 twelve are refused with 53300 and words; a cancel request still works."""
+    """At a limit of 8, twelve of 20 connections are refused with 53300 and the setting; a cancel request still works."""
     server = servers(env={"TIDALITE_PG_CONNECTIONS_MAX": "8", "TIDALITE_CONNECTIONS_PER_ADDRESS_MAX": "8"}).start()
     sessions, refused = [], 0
     for _ in range(20):
@@ -112,7 +112,7 @@ def test_postgres_clients_beyond_the_limit_are_told(servers):
             assert "sorry, too many clients already" in str(error) and "_max" in str(error), error
             refused += 1
     assert (len(sessions), refused) == (8, 12)
-    # The code, which this library does not tell of a failed connection.
+    # psycopg does not report the SQLSTATE of a failed connection.
     with socket.create_connection(("127.0.0.1", server.pg_port), timeout=30) as client:
         client.sendall(startup(b"u"))
         assert b"C53300\0" in client.recv(4096)
@@ -147,10 +147,10 @@ def test_administrators_have_a_reserve(servers):
 
 
 def test_a_full_http_port_answers_for_health(servers):
-    """Four connections that wait for an answer fill a port of four; 20 requests for health are answered, others with 503."""
+    """Four running statements fill a port of four; 20 health requests are answered, other requests with 503."""
     server = servers(env={"TIDALITE_HTTP_CONNECTIONS_MAX": "4", "TIDALITE_CONNECTIONS_PER_ADDRESS_MAX": "4"}).start()
     slow = "select count(*) from long_sequence(200000) a, long_sequence(200000) b where a.x + b.x = 3"
-    # The connections of the start may not be gone yet: some of these are refused in their place.
+    # Connections of the server start may still be open, so that some of these requests are refused.
     request = f"GET /exec?{urllib.parse.urlencode({'query': slow})} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     busy = []
 
@@ -205,7 +205,7 @@ def tries(server, count, headers, source="127.0.0.1"):
 
 
 def test_guessing_passwords_is_slow_and_quiet(servers):
-    """Of 3,000 tries by HTTP at most 15 are looked at and 25 log lines are written; others log in meanwhile."""
+    """At most 15 of 3,000 guesses over HTTP are checked, and at most 25 log lines are written; another address can log in."""
     server = servers(env={"TIDALITE_HTTP_USER": "me", "TIDALITE_HTTP_PASSWORD": "secret"}).start()
     before = server.log.stat().st_size
     statuses = tries(server, 3000, lambda n: basic("me", f"guess {n}"))
@@ -214,17 +214,17 @@ def test_guessing_passwords_is_slow_and_quiet(servers):
     assert statuses.count(429) >= 2980 and statuses.count(401) <= 15 and statuses.count(200) == 0
     assert metrics["tidalite_logins_refused_total"] >= 2980
     assert server.log.read_bytes()[before:].count(b"authentication failed") <= 25
-    # From there the right one has to wait, too; from elsewhere it does not.
+    # The correct password must wait at this address, and not at another.
     status, headers, _ = server.request("GET", "/exec?query=select+1", headers=basic("me", "secret"))
     assert status == 429 and int(headers["retry-after"]) >= 1
     assert tries(server, 1, lambda _: basic("me", "secret"), "127.0.0.2") == [200]
-    # No credentials are no guess.
+    # Requests without credentials do not count as failures.
     assert tries(server, 100, lambda _: {}, "127.0.0.3") == [401] * 100
     assert tries(server, 1, lambda _: basic("me", "secret"), "127.0.0.3") == [200]
 
 
 def test_guessing_is_slow_by_postgres_too_and_long_names_are_cut(servers):
-    """300 tries with a name of 9,000 bytes write less than 16 KiB of log."""
+    """300 guesses, half of them with a name of 9,000 bytes, write less than 16 KiB of log."""
     server = servers(env={"TIDALITE_PG_USER": "me", "TIDALITE_PG_PASSWORD": "secret"}).start()
     before = server.log.stat().st_size
     waits = 0
@@ -242,7 +242,7 @@ def test_guessing_is_slow_by_postgres_too_and_long_names_are_cut(servers):
 
 
 def test_stalled_uploads_give_way(servers):
-    """Four uploads that stop hold all memory of bodies; a write of 3 MiB is taken within five seconds."""
+    """Four stalled uploads hold the memory of all bodies; a write of 3 MiB is committed within five seconds."""
     server = servers(env={"TIDALITE_HTTP_BODIES_BYTES_MAX": "8MiB", "TIDALITE_HTTP_BODY_BYTES_MAX": "4MiB"}).start()
     line = b"t v=1i 1704067200000000000\n"
     part = line * ((2 << 20) // len(line))
@@ -255,7 +255,7 @@ def test_stalled_uploads_give_way(servers):
     rows = (3 << 20) // len(line)
     eventually(lambda: server.write(line * rows)[0] == 204, 20, "a write")
     assert time.monotonic() - begun <= 5
-    # Small requests were never in danger.
+    # Small requests are never revoked.
     server.write_ok(line)
     assert server.count("t") == rows + 1
     answers = [client.recv(4096) for client in stalled if not is_closed_or_silent(client)]
@@ -274,7 +274,7 @@ def is_closed_or_silent(client):
 
 
 def test_pages_cannot_talk_to_other_ports(servers):
-    """What a form or a script can send to the ports of other protocols does nothing there."""
+    """HTTP requests to the ports of other protocols have no effect."""
     server = servers().start()
     lines = b"t v=1i 1704067200000000000\n" * 10
     request = b"POST /t%20v=1i HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\nContent-Length: " + str(len(lines)).encode() + b"\r\n\r\n" + lines

@@ -1,4 +1,4 @@
-"""A server tells the truth about itself: whether it lives, answers and takes writes, what is slow, and what it does after a failed sync."""
+"""Health endpoints, slow statements, statement statistics, and the actions after a failed sync."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def at_health_port(server, path):
 
 
 def write_until_refused(server, first=0, most=10_000):
-    """The numbers of the rows that were acknowledged; one request each."""
+    """Returns the numbers of the acknowledged rows; one request per row."""
     taken = []
     for number in range(first, first + most):
         try:
@@ -66,7 +66,7 @@ def test_a_failed_sync_is_told_while_queries_are_answered(servers, faults):
     assert server.write(f"t number=10i {START_NS}\n")[0] == 503
     eventually(lambda: health(server, "/ping")[0] == 503, 5, "the failure")
     faults.end("sync")
-    # It does not go away by itself: nobody knows what the file holds.
+    # The failure is permanent, because the content of the file is unknown.
     assert write_until_refused(server, 11, 1) == []
     for path in ("/ping", "/health", "/health/writable", "/status"):
         status, text = health(server, path)
@@ -93,7 +93,7 @@ def test_a_failed_sync_ends_the_server_for_its_supervisor(servers, faults):
 
 
 def test_after_a_failed_sync_the_server_goes_on_by_itself(servers, faults):
-    """Three failures, each ended at once: the same process takes writes again within 20 seconds, and has every row that it acknowledged."""
+    """After each of three short failures the same process accepts writes within 20 seconds and has every acknowledged row."""
     server = servers(env=faults.env).start()
     pid, acknowledged, tried = server.pid(), [], 0
     for _ in range(3):
@@ -164,7 +164,7 @@ def test_a_full_disk_is_told_and_its_end_is_noticed(servers, tmp_path):
         assert health(server, "/health/ready")[0] == 200 and server.metrics()["tidalite_writable"] == 0
         assert server.count("t") >= 1
         (place / "ballast").unlink()
-        # Nobody writes meanwhile.
+        # No client writes in the meantime.
         eventually(lambda: health(server, "/ping")[0] == 204, 10, "an end of the alarm")
         server.write_ok(f"t number=1i {START_NS}\n")
         server.stop()
@@ -173,7 +173,7 @@ def test_a_full_disk_is_told_and_its_end_is_noticed(servers, tmp_path):
 
 
 def test_statements_that_do_not_progress_are_told(servers):
-    """Planners that are busy for long make the server not ready; when they are free it is again."""
+    """While the planners are busy the server is not ready; afterwards the server is ready again."""
     server = servers(env={**STUCK, "TIDALITE_HEALTH_WATCHDOG_DEADLINE": "300ms", "TIDALITE_QUERY_THREADS": "1", "TIDALITE_QUERY_TIMEOUT": "8s"}).start()
     server.write_ok(f"t v=1i {START_NS}\n")
     assert health(server, "/health/ready")[0] == 200
@@ -188,7 +188,7 @@ def test_statements_that_do_not_progress_are_told(servers):
         session.close()
     eventually(lambda: health(server, "/health/ready")[0] == 200, 60, "an end of the alarm")
     assert server.metrics()["tidalite_watchdog_seconds"] > 0
-    # The questions of the watchdog are nobody's statements.
+    # Statements of the watchdog are not listed.
     def listed():
         try:
             return server.rows("select query from query_activity()")
@@ -199,7 +199,7 @@ def test_statements_that_do_not_progress_are_told(servers):
 
 
 def test_statistics_are_by_normalised_text(servers):
-    """1,500 texts, of which at most 1,000 are kept; 40 calls of one text that differ in constants are one entry."""
+    """At most 1,000 of 1,500 texts are kept; 40 calls of one text with different constants are one entry."""
     server = servers().start()
     server.write_ok("".join(f"t,k=a v={n}i {START_NS + n}\n" for n in range(100)))
     for n in range(40):

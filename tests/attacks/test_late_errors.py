@@ -1,4 +1,4 @@
-"""An error after the first rows arrives, whatever the number of rows before it and whoever reads at what pace."""
+"""Errors after the first rows reach the client, for any number of preceding rows and any reading speed."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ def query(fails_at, behind):
 
 
 def raw(server, path, pieces=None):
-    """The bytes of an answer, read at once or in small pieces from a small buffer."""
+    """Returns the bytes of a response, read at once or in small pieces through a small receive buffer."""
     with socket.socket() as client:
         if pieces:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -34,7 +34,7 @@ def raw(server, path, pieces=None):
 
 
 def unchunked(answer):
-    """Status, body, and whether the body has its end."""
+    """Returns status, body, and True if the last chunk is present."""
     head, _, rest = answer.partition(b"\r\n\r\n")
     status = int(head.split()[1])
     if b"transfer-encoding: chunked" not in head.lower():
@@ -84,7 +84,7 @@ def test_csv_and_arrow_break_off_behind_the_rows_before(server, path):
             late += 1
             assert not is_whole, (fails_at, pieces)
             if "arrow" in path:
-                # What came are whole batches; the stream has no end mark.
+                # All received batches are complete; the end-of-stream marker is missing.
                 reader, rows = pa.ipc.open_stream(body), 0
                 for batch in reader:
                     rows += batch.num_rows
@@ -93,7 +93,7 @@ def test_csv_and_arrow_break_off_behind_the_rows_before(server, path):
                 rows = body.decode().splitlines()[1:]
                 assert rows == [f"{n},1" for n in range(1, len(rows) + 1)] and 0 < len(rows) < fails_at
     assert late >= 10
-    # A client of the library notices.
+    # http.client reports the aborted response.
     connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=60)
     connection.request("GET", path + urllib.parse.urlencode({"query": query(20000, 10)}))
     with pytest.raises(http.client.IncompleteRead):

@@ -1,4 +1,4 @@
-"""A server with `read_only`: every way to change data is refused with words, and everything that reads works."""
+"""A server with `read_only`: every change of data is refused with the reason, and all reads work."""
 
 import io
 
@@ -99,7 +99,7 @@ def test_no_entry_point_changes_anything(read_only):
                 with connection.cursor().copy("COPY t FROM STDIN") as copy:
                     copy.write(b"a\t1\t2024-01-01\n")
             refused += 1
-    # Line protocol over TCP has no answers: the connection ends.
+    # Line protocol over TCP has no responses: the connection is closed.
     with server.tcp() as lines:
         lines.sendall(b"t,k=a v=3i 1\n")
         try:

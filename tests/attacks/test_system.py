@@ -44,7 +44,7 @@ def answered(server):
 
 
 def settled(server):
-    """Waits until the rows are in segments, each partition one."""
+    """Waits until all rows are merged into segments."""
     eventually(lambda: server.value("select sum(stagedRows) from table_metrics()") == 0, 60, "a merge")
 
 
@@ -57,7 +57,7 @@ def test_the_soft_limit_of_handles_is_raised(servers):
 
 
 def test_few_handles_suffice(servers):
-    """At 256 handles: scans of 600 partitions, 150 clients of each protocol, and health, of which nothing fails."""
+    """At 256 handles, scans of 600 partitions, 150 clients of each protocol, and health requests succeed."""
     server = limited(servers, "ulimit -Sn 256; ulimit -Hn 256").start()
     partitions(server, 600)
     settled(server)
@@ -75,11 +75,11 @@ def test_few_handles_suffice(servers):
         eventually(lambda: pinged(server), 10, "an answer")
         assert len(os.listdir(f"/proc/{server.pid()}/fd")) < 250
         assert len(clients) == 450
-    # Scans beside most of the clients for whom there is room.
+    # Scans while most of the permitted connections are open.
     with ExitStack() as stack:
         for _ in range(60):
             stack.enter_context(socket.create_connection(("127.0.0.1", server.http_port), timeout=30))
-        # Those of before may not be gone yet.
+        # Earlier connections may still be open.
         eventually(lambda: answered(server), 10, "an answer")
         for _ in range(10):
             assert server.rows("select sum(v), count(*) from t") == [[179_700, 600]]
@@ -87,7 +87,7 @@ def test_few_handles_suffice(servers):
 
 
 def test_a_thousand_handles_for_partitions_and_clients(servers):
-    """At 1,024 handles, soft: 1,500 partitions are scanned beside 600 connections."""
+    """At 1,024 handles, 1,500 partitions are scanned while 600 connections are open."""
     server = limited(servers, "ulimit -Sn 1024; ulimit -Hn 1024").start()
     partitions(server, 1500)
     settled(server)
@@ -109,7 +109,7 @@ def test_hangups_do_not_end_the_server(servers):
 
 
 def test_a_limit_of_file_size_is_an_error(servers):
-    """Files of at most 32 MiB: the log's next file does not fit; the server refuses writes and lives."""
+    """With files of at most 32 MiB the next log file does not fit; the server refuses writes and continues."""
     server = limited(servers, "ulimit -f 32768", env={"TIDALITE_ON_SYNC_FAILURE": "refuse"}).start()
     refused = taken = 0
     for number in range(40):

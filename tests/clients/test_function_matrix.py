@@ -98,7 +98,7 @@ def literal(name, args):
 
 
 def problem(status, answer):
-    """What is wrong with an answer, whatever was asked."""
+    """Returns the problem of an answer, or None."""
     if status >= 500:
         return f"status {status}: {answer.get('error')}"
     if "error" in answer and (found := INTERNAL.search(answer["error"])):
@@ -153,10 +153,12 @@ def test_columns_give_what_constants_give(server, edges):
 
 def difference(constants, columns):
     (_, one), (_, other) = constants, columns
+    if "error" in one and "error" in other:
+        return None
     if "error" in one or "error" in other:
-        # A function may want a constant: a unit, a zone, a pattern. It says so.
-        is_refused = "error" in one or "constant" in other["error"]
-        return None if is_refused else f"constants give {one['dataset']}, columns {other['error']}"
+        # A function may want a constant: a unit, a zone, a pattern. The error says so.
+        is_for_constants = "constant" in other.get("error", "")
+        return None if is_for_constants else f"constants give {one.get('error', one.get('dataset'))}, columns {other.get('error', other.get('dataset'))}"
     if one["columns"][0]["type"] != other["columns"][0]["type"]:
         return f"constants are {one['columns'][0]['type']}, columns {other['columns'][0]['type']}"
     if one["dataset"] != other["dataset"]:

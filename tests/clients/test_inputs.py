@@ -1,4 +1,4 @@
-"""Input from outside: what it claims takes no memory, and where SQL may reach on a server. Memory is the peak resident size."""
+"""Hostile input: claimed sizes take no memory, and SQL has confined access to files and hosts. Memory is the peak resident size."""
 
 import functools
 import gzip
@@ -39,7 +39,7 @@ def stream(batch, codec=None):
 
 
 def claiming(codec, claim):
-    """A stream whose compressed column says that it becomes `claim` bytes."""
+    """Returns a stream whose compressed column claims a decompressed length of `claim` bytes."""
     bytes_ = bytearray(stream(pa.record_batch({"n": pa.array([0] * 100, pa.int64())}), codec))
     at = bytes(bytes_).index({"lz4": b"\x04\x22\x4d\x18", "zstd": b"\x28\xb5\x2f\xfd"}[codec]) - 8
     bytes_[at:at + 8] = struct.pack("<q", claim)
@@ -70,7 +70,7 @@ def test_a_claimed_length_takes_no_memory(server, table, codec):
 
 
 def test_a_bomb_is_refused_before_it_is_decompressed(server, table):
-    """Zstd whose columns say truly that they become 512 MiB."""
+    """The stream has zstd columns of 512 MiB, with true lengths."""
     zeros = pa.array([0] * (1 << 20), pa.int64())
     bomb = stream(pa.record_batch({f"c{i}": zeros for i in range(64)}), "zstd")
     assert len(bomb) < 200 << 10
@@ -177,7 +177,7 @@ def test_a_server_reaches_nothing_by_itself(servers, tmp_path):
             server.exec(f"SELECT * FROM read_csv('{url}')")
     with pytest.raises(SqlError, match="not among the hosts"):
         server.exec("BACKUP DATABASE TO 's3://bucket/x'")
-    # Whoever has the folder has no limits.
+    # The shell on the data folder has no limits.
     server.stop()
     shown = subprocess.run([binary(), "sql", "--data", server.data, f"SELECT x FROM read_csv('{tmp_path}/a.csv')"], capture_output=True, text=True, timeout=60)
     assert shown.returncode == 0 and "1" in shown.stdout, shown
@@ -234,11 +234,11 @@ def test_spills_have_a_place_and_a_limit(servers, tmp_path):
         assert c.execute("SELECT 1").fetchone() == (1,)
     server.stop()
     assert sorted(os.listdir(folder)) == ["notes.txt"]
-    # Without a setting they are in the data folder.
+    # By default the spill files are in the data folder.
     default = servers(env={**env, "TIDALITE_SPILL_FOLDER": ""}).start()
     with pytest.raises(SqlError, match=f"{default.data}/spill"):
         default.exec(ordered)
-    # What a killed server leaves goes at the next start.
+    # The next start removes the files of a killed server.
     assert len(os.listdir(default.data / "spill")) == 1
     default.kill()
     default.start()

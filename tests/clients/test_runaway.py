@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from server import eventually
 
-# 10¹⁸ rows: no machine gets to the end of them.
+# 10¹⁸ rows do not end on any machine.
 ENDLESS = "SELECT DISTINCT (a.x + b.x) % 3 AS m FROM long_sequence(1000000000) a CROSS JOIN long_sequence(1000000000) b"
 IN_PLAN = f"SELECT * FROM (SELECT a, m FROM {{t}}) PIVOT (sum(a) FOR m IN ({ENDLESS}))"
 IN_CTE = f"WITH f AS ({IN_PLAN}) SELECT * FROM f"
@@ -98,7 +98,7 @@ def test_the_timeout_ends_it(server, source, how, where):
 
 @pytest.mark.parametrize("where", QUERIES)
 def test_the_timeout_ends_a_prepared_statement(server, source, where):
-    """Describe plans, too: its time is that of the session."""
+    """Describe plans the statement, with the timeout of the session."""
     with connect(server) as c:
         c.execute("SET statement_timeout = '200ms'")
         started = time.monotonic()

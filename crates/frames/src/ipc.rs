@@ -1,11 +1,11 @@
-//! Streams of Arrow's IPC format from outside, read so that no memory is allocated because a message claims it.
+//! Decoder of Arrow IPC streams from untrusted clients: no memory is allocated for a length that is only claimed.
 //!
-//! In: bytes of a stream, cut anywhere. Out: its schema and record batches. Offsets, lengths and counts of a message are
-//! checked against the bytes that are there. Compressed buffers are decompressed here: their claimed length is checked
+//! In: bytes of a stream, split anywhere. Out: its schema and record batches. Offsets, lengths and counts of a message are
+//! checked against the bytes of the message. Compressed buffers are decompressed here: their claimed length is checked
 //! against [`IpcLimits`] and reserved with the caller before it is allocated. Every error leaves the decoder unusable.
 //!
-//! The decoder of the crate `arrow` trusts these numbers: it allocates the claimed length of a compressed buffer, and
-//! panics where an offset is outside of the body or a type is unknown (59.3).
+//! The decoder of the crate `arrow` does not check these numbers: it allocates the claimed length of a compressed
+//! buffer, and panics at an offset outside of the body and at an unknown type (59.3).
 
 mod arrays;
 mod compression;
@@ -23,16 +23,16 @@ use flatbuffers::VerifierOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What precedes the length of a message since format version 5.
+/// The marker before the length of a message since format version 5.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// The longest description of a message: 4,096 columns have about 400 KiB.
+/// Maximum bytes of the metadata of a message; 4,096 columns have about 400 KiB.
 const METADATA_BYTES_MAX: usize = 16 << 20;
-/// Tables of a description that share parts may take this many times the bytes of the description when read out.
+/// Maximum ratio of the size of all flatbuffer tables, with shared parts counted each time, to the metadata bytes.
 const METADATA_GROWTH_MAX: usize = 16;
-/// Rows of an array. Arrow's recommendation for what every implementation reads.
+/// Maximum rows of an array: the limit that Arrow recommends for interoperability.
 pub(crate) const ROWS_MAX: i64 = i32::MAX as i64;
 
-/// What compressed buffers of a stream may become.
+/// Limits of the decompressed size of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct IpcLimits {
     /// Decompressed bytes of the whole stream.
@@ -42,9 +42,9 @@ pub struct IpcLimits {
 }
 
 impl IpcLimits {
-    /// So many decompressed bytes have no limit of the ratio: a short column of one value compresses 30,000 to 1.
+    /// Decompressed bytes without a limit of the ratio: a short column of one value compresses 30,000 to 1.
     pub const FREE_BYTES: usize = 64 << 20;
-    /// As gzip has it.
+    /// The maximum ratio of gzip.
     pub const RATIO_MAX: usize = 1000;
 
     /// No limits, for streams of a server that the caller trusts.
@@ -61,9 +61,9 @@ pub enum IpcError {
     #[error("{0}")]
     Malformed(String),
     /// The compressed buffers of the stream are larger than [`IpcLimits`] allows.
-    #[error("its compressed columns are larger than {limit} bytes when decompressed")]
+    #[error("the decompressed columns of the stream are larger than {limit} bytes")]
     TooLarge {
-        /// The bytes that were allowed.
+        /// The limit in bytes.
         limit: usize,
     },
 }
@@ -83,11 +83,11 @@ impl From<arrow::error::ArrowError> for IpcError {
 /// Reserves memory with its owner before it is allocated; an error ends the stream.
 pub type Reserve<'a, E> = &'a mut dyn FnMut(usize) -> Result<(), E>;
 
-/// Turns pieces of a stream, cut anywhere, into record batches.
+/// Decodes chunks of a stream, split anywhere, into record batches.
 #[derive(Debug)]
 pub struct IpcDecoder {
     state: State,
-    /// The beginning of what [`State`] waits for.
+    /// The first bytes of the part that [`State`] expects.
     held: Vec<u8>,
     schema: Option<SchemaRef>,
     dictionaries: HashMap<i64, ArrayRef>,
@@ -96,18 +96,18 @@ pub struct IpcDecoder {
 
 #[derive(Debug)]
 enum State {
-    /// The length of a message; whether the continuation marker came.
+    /// The length of a message; true after the continuation marker.
     Length { is_continued: bool },
-    /// The description of a message, of so many bytes.
+    /// The metadata of a message, with its length.
     Metadata(usize),
-    /// The body of a message, of so many bytes, behind its description.
+    /// The body of a message: its metadata and the length of the body.
     Body(Buffer, usize),
-    /// The end of the stream came.
+    /// After the end-of-stream marker.
     Ended,
 }
 
 impl IpcDecoder {
-    /// A decoder at the beginning of a stream.
+    /// Creates a decoder at the beginning of a stream.
     #[must_use]
     pub fn new(limits: IpcLimits) -> IpcDecoder {
         IpcDecoder {
@@ -119,16 +119,16 @@ impl IpcDecoder {
         }
     }
 
-    /// The schema, once it came.
+    /// Returns the schema, once the stream has sent the schema.
     #[must_use]
     pub fn schema(&self) -> Option<SchemaRef> {
         self.schema.clone()
     }
 
-    /// Reads on until a record batch is whole or `buffer` is empty; takes what it read off `buffer`.
+    /// Reads until a record batch is complete or `buffer` is empty, and advances `buffer`.
     ///
     /// # Errors
-    /// [`IpcError`] when the stream is malformed or too large, and what `reserve` fails with.
+    /// [`IpcError`] when the stream is malformed or too large, and errors of `reserve`.
     pub fn decode<E: From<IpcError>>(
         &mut self,
         buffer: &mut Buffer,
@@ -162,7 +162,7 @@ impl IpcDecoder {
         Ok(None)
     }
 
-    /// Says that no more bytes come.
+    /// Ends the stream.
     ///
     /// # Errors
     /// When the stream ends inside a message.
@@ -174,7 +174,7 @@ impl IpcDecoder {
         }
     }
 
-    /// The next `bytes`, without a copy where `buffer` has all of them. Memory grows with what came only.
+    /// Returns the next `bytes`, without a copy if `buffer` has all of them. Memory grows with received bytes only.
     fn take(&mut self, buffer: &mut Buffer, bytes: usize) -> Option<Buffer> {
         if self.held.is_empty() && buffer.len() >= bytes {
             let taken = buffer.slice_with_length(0, bytes);
@@ -198,7 +198,9 @@ impl IpcDecoder {
             return Err(IpcError::malformed(format!("version {} of the format is not supported", version.0)).into());
         }
         match message.header_type() {
-            MessageHeader::Schema if self.schema.is_some() => Err(IpcError::malformed("it has a second schema").into()),
+            MessageHeader::Schema if self.schema.is_some() => {
+                Err(IpcError::malformed("the stream has a second schema").into())
+            }
             MessageHeader::Schema => {
                 let header = message.header_as_schema().ok_or_else(no_header)?;
                 self.schema = Some(Arc::new(schema::schema(header)?));
@@ -230,7 +232,7 @@ impl IpcDecoder {
         arrays::Reader::new(header, version, body, dictionaries, &mut self.decompressor, reserve)?.batch(schema)
     }
 
-    /// Keeps the values of a dictionary. What grows is counted as a whole each time: batches before keep the old one.
+    /// Keeps the values of a dictionary. A delta reserves the whole new dictionary: earlier batches keep the old one.
     fn dictionary<E: From<IpcError>>(
         &mut self,
         header: ipc::DictionaryBatch<'_>,
@@ -273,7 +275,7 @@ fn after_length(word: [u8; 4], is_continued: bool) -> Result<State, IpcError> {
     }
 }
 
-/// The description of a message. Tables in it may share parts, of which few bytes would become many.
+/// Verifies the metadata of a message. Tables may share parts, so a few bytes could expand to many.
 fn message(metadata: &[u8]) -> Result<ipc::Message<'_>, IpcError> {
     let options = VerifierOptions {
         max_tables: metadata.len().max(64),
@@ -285,20 +287,20 @@ fn message(metadata: &[u8]) -> Result<ipc::Message<'_>, IpcError> {
 }
 
 fn no_header() -> IpcError {
-    IpcError::malformed("a message has no header of the kind that it says")
+    IpcError::malformed("the header of a message is not of the declared kind")
 }
 
 fn no_schema() -> IpcError {
     IpcError::malformed("rows come before the schema")
 }
 
-/// The id of the dictionary of a field.
+/// Returns the id of the dictionary of a field.
 #[expect(deprecated, reason = "the crate arrow has no other place for it yet")]
 fn dictionary_id(field: &Field) -> Option<i64> {
     field.dict_id()
 }
 
-/// The values of a dictionary that the stream may leave out because no row has one.
+/// Returns the empty dictionary of a column without values, which a stream may omit.
 fn no_values(data_type: &DataType) -> ArrayRef {
     arrow::array::new_empty_array(data_type)
 }

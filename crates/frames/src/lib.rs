@@ -6,9 +6,9 @@
 //! Nothing is rounded, cut or replaced silently: what has no place is an error that names column, row and value. What
 //! rows become is bounded by what one commit may have, however few bytes they come in.
 //!
-//! Reading order: [`error`]; [`ipc`] streams of record batches from outside; [`symbols`] which columns are SYMBOLs; [`rows`] what becomes of each type, [`values`],
-//! [`texts`], [`lists`] its values, [`unpack`] dictionaries and runs, [`room`] how much may be; [`pieces`] commits;
-//! [`lines`] the text.
+//! Reading order: [`error`]; [`ipc`] streams of record batches from clients; [`symbols`] which columns are SYMBOLs;
+//! [`rows`] what becomes of each type, [`values`], [`texts`], [`lists`] its values, [`unpack`] dictionaries and runs,
+//! [`room`] how much may be; [`pieces`] commits; [`lines`] the text.
 #![forbid(unsafe_code)]
 
 mod digits;

@@ -78,12 +78,8 @@ fn flatten(
 fn check_exact(list: &ArrayRef) -> Result<(), String> {
     let rounded = |value: i128| value as f64 as i128 != value;
     let found = match list.data_type() {
-        DataType::Int64 => {
-            list.as_primitive::<Int64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v))
-        }
-        DataType::UInt64 => {
-            list.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v))
-        }
+        DataType::Int64 => list.as_primitive::<Int64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v)),
+        DataType::UInt64 => list.as_primitive::<UInt64Type>().iter().flatten().map(i128::from).find(|v| rounded(*v)),
         _ => None,
     };
     found.map_or(Ok(()), |value| Err(format!("value {value} has more digits than a DOUBLE")))

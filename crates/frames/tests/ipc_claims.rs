@@ -14,7 +14,7 @@ use tidalite_frames::{IpcDecoder, IpcError, IpcLimits};
 
 struct Counting;
 
-/// Tests of this file count one after the other.
+/// Serializes the tests of this file: the counters are global.
 static TURN: Mutex<()> = Mutex::new(());
 static USED: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -56,9 +56,9 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const CLAIMS: [i64; 10] = [0, 1, -1, 1 << 19, 1 << 31, (1 << 31) - 1, 1 << 60, 1 << 62, i64::MAX, i64::MIN];
-/// What may be decompressed.
+/// Maximum decompressed bytes.
 const LIMIT: usize = 1 << 20;
-/// What a decoder may take for a stream of a few KiB beside that: contexts of zstd and lz4, messages, arrays.
+/// Maximum memory of a decoder for a stream of a few KiB, with contexts of zstd and lz4, messages and arrays.
 const ALLOWED: usize = LIMIT + (9 << 20);
 
 fn columns() -> RecordBatch {
@@ -100,7 +100,7 @@ fn read(bytes: &[u8]) -> Result<usize, IpcError> {
     let (mut decoder, mut buffer, mut rows) = (IpcDecoder::new(limits), Buffer::from(bytes), 0);
     while let Some(batch) = decoder.decode::<IpcError>(&mut buffer, &mut |_| Ok(()))? {
         rows += batch.num_rows();
-        // Whoever reads the values must not fall over them.
+        // Readers of the values rely on their validity.
         batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
     }
     decoder.finish()?;

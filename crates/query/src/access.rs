@@ -1,9 +1,9 @@
-//! Which files and hosts statements may reach: `read_csv`, `read_parquet`, COPY and BACKUP.
+//! Access control of files and hosts for `read_csv`, `read_parquet`, COPY and BACKUP.
 //!
-//! An embedded database and the shell reach what their process reaches. A server reaches folders and hosts that its
-//! settings name, and none otherwise: whoever may send SQL would read and write as the user that the server runs as.
-//! A path is resolved, with `..` and symbolic links, before it is compared, and the resolved path is what is used.
-//! Addresses are compared when a connection is made, so that a name cannot change its meaning in between.
+//! An embedded database and the shell have the access of their process. A server has access to the folders and hosts of
+//! its settings only: otherwise every client would read and write with the rights of the server's user. A path is
+//! resolved, with `..` and symbolic links, before the comparison, and the resolved path is opened. Addresses are compared
+//! at each connection, so that a changed DNS entry has no effect.
 
 use crate::{Error, Result};
 use object_store::client::{HttpClient, HttpConnector};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite_types::SqlState;
 
-/// As the store's own client has them.
+/// The defaults of the client of `object_store`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const REDIRECTS_MAX: usize = 10;
 const ROOTS: &str = "the setting files.roots lists the folders that statements may use";
 const HOSTS: &str = "the setting files.hosts lists the hosts and buckets that statements may reach";
 
-/// What statements may reach. Clones share it.
+/// The files and hosts that statements may use. Clones share the settings.
 #[derive(Clone, Debug, Default)]
 pub struct FileAccess(Option<Arc<Confined>>);
 
@@ -40,13 +40,13 @@ struct Confined {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Host {
     Any,
-    /// Of `http://` and `https://`: a name, `*.` before it for every name below it, and the port when it is not usual.
+    /// A host of `http://` and `https://`, all its subdomains (`*.name`), and a port other than 80 and 443.
     Http {
         name: String,
         below: bool,
         port: Option<u16>,
     },
-    /// A scheme and the bucket, and where paths in it begin.
+    /// A scheme, a bucket and a prefix of its paths.
     Store {
         scheme: String,
         bucket: String,
@@ -55,73 +55,77 @@ enum Host {
 }
 
 impl FileAccess {
-    /// Everything that the process reaches.
+    /// Permits all files and hosts.
     #[must_use]
     pub fn unrestricted() -> FileAccess {
         FileAccess(None)
     }
 
-    /// Folders, hosts (`example.com`, `*.example.com`, `example.com:8443`, `*` for every host and bucket) and buckets
-    /// (`s3://bucket/prefix`); whether addresses of private networks and of this machine may be reached.
+    /// Permits folders, hosts (`example.com`, `*.example.com`, `example.com:8443`, `*` for every host and bucket) and
+    /// buckets (`s3://bucket/prefix`). `private_addresses` permits addresses of private networks and of this machine.
     ///
     /// # Errors
-    /// The first entry that is none of these.
+    /// The first invalid entry of `hosts`.
     pub fn confined(roots: Vec<PathBuf>, hosts: &[String], private_addresses: bool) -> Result<FileAccess, String> {
         let hosts = hosts.iter().map(|text| Host::parse(text).ok_or_else(|| text.clone()));
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
         Ok(FileAccess(Some(Arc::new(Confined { roots, hosts, private_addresses }))))
     }
 
-    /// Whether nothing is compared.
+    /// Returns true if all files and hosts are permitted.
     #[must_use]
     pub fn is_unrestricted(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The path to open for this one, which need not be there.
+    /// Returns the resolved path to open; the file need not exist.
     ///
     /// # Errors
-    /// When it leads outside of the folders. Whether it is there is not told.
+    /// The path is outside of the folders. The error does not reveal whether the file exists.
     pub fn path(&self, path: &str) -> Result<PathBuf> {
         let path = path.strip_prefix("file://").unwrap_or(path);
         let Some(confined) = &self.0 else { return Ok(PathBuf::from(path)) };
-        let resolved = resolved(Path::new(path));
-        let within = |root: &PathBuf| root.canonicalize().is_ok_and(|root| resolved.starts_with(root));
-        if confined.roots.iter().any(within) { Ok(resolved) } else { Err(outside(path)) }
+        let is_within = |path: &PathBuf, root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
+        let is_permitted = |path: &PathBuf| confined.roots.iter().any(|root| is_within(path, root));
+        resolved(Path::new(path)).filter(is_permitted).ok_or_else(|| outside(path))
     }
 
+    /// Checks a URL.
+    ///
     /// # Errors
-    /// When statements may not reach this URL.
+    /// Statements may not use the host or bucket of the URL.
     pub fn url(&self, url: &str) -> Result<()> {
         let Some(confined) = &self.0 else { return Ok(()) };
         let parsed = Url::parse(url).ok().filter(|parsed| confined.allows(parsed));
         if parsed.is_some() { Ok(()) } else { Err(unreachable(url)) }
     }
 
-    /// The client of `http://` and `https://`; `None` for the usual one.
+    /// Returns the client of `http://` and `https://`; `None` for the default client.
     pub(crate) fn connector(&self) -> Option<Connector> {
         self.0.clone().map(Connector)
     }
 }
 
-/// Symbolic links and `..` followed as far as the path is there; names behind that are kept.
-fn resolved(path: &Path) -> PathBuf {
+/// Resolves symbolic links and `..` in the existing part of a path and appends the other names.
+///
+/// `None` if the path has `..` after a missing name, or a symbolic link to a missing file.
+fn resolved(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut behind: Vec<OsString> = Vec::new();
     let mut rest = absolute.clone();
     loop {
         if let Ok(found) = rest.canonicalize() {
-            return behind.into_iter().rev().fold(found, |path, name| path.join(name));
+            return Some(behind.into_iter().rev().fold(found, |path, name| path.join(name)));
         }
         let last = rest.components().next_back();
         match last {
             Some(Component::Normal(name)) => behind.push(name.to_owned()),
-            // What `..` means behind a name that is not there is not known.
-            _ => return PathBuf::new(),
+            // The target of `..` after a missing name is unknown.
+            _ => return None,
         }
-        // A link that leads nowhere would be followed by whoever creates it.
+        // The creation of a file follows a link to a missing file.
         if rest.symlink_metadata().is_ok() || !rest.pop() {
-            return PathBuf::new();
+            return None;
         }
     }
 }
@@ -148,7 +152,7 @@ impl Confined {
         self.hosts.iter().any(|host| host.allows(url)) && self.allows_literal(url)
     }
 
-    /// A host that is an address is not looked up, so it is compared here.
+    /// Checks a host that is an address: the resolver does not see it.
     fn allows_literal(&self, url: &Url) -> bool {
         let text = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         text.parse().map_or(true, |address| self.allows_address(address))
@@ -172,7 +176,7 @@ impl Host {
         }
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let below = rest.starts_with("*.");
-        // A URL's parser brings names into the form in which they are compared.
+        // The parser normalizes names for the comparison.
         let parsed = Url::parse(&format!("http://{}", rest.trim_start_matches("*."))).ok()?;
         let is_host = parsed.path() == "/" && parsed.query().is_none() && parsed.username().is_empty();
         let port = parsed.port().or((scheme == "http").then_some(80)).or((scheme == "https").then_some(443));
@@ -201,7 +205,7 @@ impl Host {
     }
 }
 
-/// Whether an address is of the internet: neither this machine's, nor of its network, nor one with another meaning.
+/// Returns true if an address is a global unicast address: not local, private or reserved.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -227,17 +231,17 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match words {
-        // IPv4 in IPv6: as it is, translated, tunnelled.
+        // IPv4 in IPv6: mapped, NAT64, 6to4.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             within(high, low)
         }
-        // Global unicast without tunnels, documentation and what is reserved.
+        // Global unicast, except tunnels, documentation and reserved ranges.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, ..] => false,
         [first, ..] => (0x2000..0x4000).contains(&first),
     }
 }
 
-/// Makes clients that compare every address and every redirect.
+/// Creates clients that check every address and every redirect.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector(Arc<Confined>);
 
@@ -255,7 +259,7 @@ impl HttpConnector for Connector {
             .redirect(redirects)
             .dns_resolver(Arc::new(Resolver(self.0.clone())));
         if !self.0.private_addresses {
-            // A proxy would look names up itself.
+            // A proxy would resolve names without this check.
             client = client.no_proxy();
         }
         let client = client.build().map_err(|e| StoreError::Generic { store: "HTTP", source: Box::new(e) })?;
@@ -263,7 +267,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// Looks names up and leaves out addresses that may not be reached.
+/// Resolves names and removes addresses that statements may not use.
 #[derive(Debug)]
 struct Resolver(Arc<Confined>);
 

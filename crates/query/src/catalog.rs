@@ -85,7 +85,7 @@ pub trait Catalog: Send + Sync + Debug {
         Vec::new()
     }
 
-    /// What statements cost since the database was opened.
+    /// Returns the statistics of statements since the database was opened.
     fn statement_statistics(&self) -> Vec<StatementStatistics> {
         Vec::new()
     }
@@ -155,19 +155,19 @@ pub struct MergeWork {
     pub last_merge_time: Duration,
 }
 
-/// What statements of one normalised text cost, as `statement_statistics()` shows it.
+/// Statistics of the statements of one normalised text: a row of `statement_statistics()`.
 #[derive(Clone, Debug)]
 pub struct StatementStatistics {
     pub query: String,
     pub calls: u64,
-    /// Calls that failed or were cancelled before their first rows.
+    /// Calls that failed, or were cancelled before the first rows.
     pub errors: u64,
     /// From the arrival of a statement to the end of its rows.
     pub total: Duration,
     pub longest: Duration,
     /// Rows returned, or changed by a statement that returns none.
     pub rows: u64,
-    /// Memory of the rows returned.
+    /// Memory of the returned rows.
     pub bytes: u64,
     /// When the last call began.
     pub last: SystemTime,

@@ -88,8 +88,7 @@ impl Error {
     /// Completes the error of a missing column whose name is in double quotes, as text constants are elsewhere.
     #[must_use]
     pub(crate) fn of_quoted_column(mut self, written: &str) -> Error {
-        let is_missing = self.kind == ErrorKind::NotFound && self.message.starts_with("column \"");
-        if is_missing && self.hint.is_none() {
+        if self.code == Some(SqlState::UNDEFINED_COLUMN) && self.hint.is_none() {
             self.message = format!("column \"{written}\" does not exist");
             self.hint = Some(format!("text constants are in single quotes: '{written}'"));
         }
@@ -214,8 +213,8 @@ fn from_schema(error: &SchemaError) -> Error {
                 error.subject = Some(table.table().to_owned());
                 return error.with_code(SqlState::UNDEFINED_TABLE);
             }
-            let mut error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
-            error.subject = Some(name.to_owned());
+            let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
+            let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN);
             let names = valid_fields.iter().map(|c| without_side(&c.name));
             match crate::names::nearest(name, names) {
                 Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
@@ -271,7 +270,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("len", "length"),
     ("ifnull", "coalesce"),
     ("isnull", "coalesce"),
-    ("iif", "switch"),
     ("getdate", "now"),
     ("date_add", "dateadd"),
     ("date_diff", "datediff"),
@@ -281,7 +279,6 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("charindex", "strpos"),
     ("group_concat", "string_agg"),
     ("listagg", "string_agg"),
-    ("any", "first"),
     ("argmax", "arg_max"),
     ("argmin", "arg_min"),
 ];

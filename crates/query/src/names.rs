@@ -98,15 +98,13 @@ impl Words {
     /// The place of an error that has none: where what it is about stands, the clause that its text begins with, or the
     /// only division.
     pub(crate) fn place_of_error(&self, error: &crate::Error) -> Option<usize> {
-        if let Some(found) = error.subject.as_deref().and_then(|subject| self.place_of(subject)) {
+        let found = |subject: &str| self.place_of(subject).or_else(|| self.place_of_operator(subject));
+        if let Some(found) = error.subject.as_deref().and_then(found) {
             return Some(found);
         }
         let text = error.to_string();
         if text == "division by zero" {
             return self.place_of_division();
-        }
-        if let Some(operands) = text.strip_prefix("operator does not exist: ") {
-            return operands.split(' ').nth(1).and_then(|operator| self.place_of_operator(operator));
         }
         let clause = text.split(' ').next().filter(|w| w.len() > 2 && w.bytes().all(|b| b.is_ascii_uppercase()))?;
         self.place_of(&clause.to_lowercase())
@@ -115,10 +113,9 @@ impl Words {
     /// Returns the position of an operator that the text has once.
     fn place_of_operator(&self, operator: &str) -> Option<usize> {
         let tokens = Tokenizer::new(&TidaliteDialect, &self.sql).tokenize_with_location().ok()?;
-        let is_same = |token: &Token| match token {
-            Token::SingleQuotedString(_) | Token::Whitespace(_) => false,
-            token => token.to_string().eq_ignore_ascii_case(operator),
-        };
+        let is_name =
+            |token: &Token| matches!(token, Token::Word(_) | Token::SingleQuotedString(_) | Token::Whitespace(_));
+        let is_same = |token: &Token| !is_name(token) && token.to_string() == operator;
         let mut found = tokens.iter().filter(|token| is_same(&token.token));
         match (found.next(), found.next()) {
             (Some(only), None) => self.offset(only.span.start),

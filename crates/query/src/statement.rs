@@ -83,6 +83,7 @@ impl Statement {
             Statement::RefreshView { .. } => Some("REFRESH MATERIALIZED VIEW"),
             Statement::Insert(_) => Some("INSERT"),
             Statement::Copy(copy) if copy.is_from => Some("COPY FROM"),
+            Statement::Copy(Copy { place: CopyPlace::File(_), .. }) => Some("COPY TO"),
             Statement::Delete(_) => Some("DELETE"),
             Statement::Update(_) => Some("UPDATE"),
             Statement::DropPartitions { .. } | Statement::Seal { .. } => Some("ALTER TABLE"),

@@ -1,9 +1,9 @@
 //! The loop that takes connections: the same for every port.
 //!
-//! Always: at most so many connections as allowed are open at once, on a port, from one address, and in all; a few more
-//! are served in a reserve, in which a protocol answers what an administrator needs and refuses everything else with a
-//! reason. Where a port is full, the connection that was first to say nothing makes room. When the stop comes nobody new is
-//! taken, and the loop ends once those who are here have gone.
+//! Always: the number of open connections stays within three limits: per port, per address, and for the process. A small
+//! reserve serves connections beyond the limits; there a protocol answers administrative requests and refuses all others
+//! with a reason. At a limit, the connection that has been silent longest is closed for the new one. After the stop signal
+//! no connection is accepted, and the loop ends when the last connection is closed.
 
 use crate::logging::LineThrottle;
 use crate::stop::Stop;
@@ -16,40 +16,39 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// After a failed accept, which happens when the process is out of file handles, say: keeps the loop from spinning
-/// until a connection is closed.
+/// Delay after a failed accept, for example without free file handles: the loop must not spin until a handle is free.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A peer that vanished without a word is asked after this long without one, and then so often.
+/// Time without packets before the first keepalive probe, and the interval of further probes.
 const VANISHED: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_secs(15);
 
-/// Connections of a port that are served beyond its limit, to be told why they are refused or to do what an
-/// administrator has to.
+/// Connections of a port beyond its limit: a refusal needs a connection, and so do administrators. At most 48 handles of
+/// the three ports, within the handles that `system` reserves.
 const RESERVE: usize = 16;
 
-/// A connection may be silent for this long before it has to make room.
+/// Minimum time of silence before a connection may be evicted.
 const SILENCE: Duration = Duration::from_secs(1);
 
 static ACCEPT_FAILED: LineThrottle = LineThrottle::new();
 static REFUSED: LineThrottle = LineThrottle::new();
 
-/// What a port is called, and how many connections it may have.
+/// Name and connection limits of a port.
 #[derive(Clone, Debug)]
 pub struct Port {
     pub protocol: &'static str,
     pub connections_max: usize,
-    /// Connections of one address.
+    /// Maximum number of connections from one address.
     pub per_address_max: usize,
-    /// The setting that says so, for who is turned away.
+    /// The setting of `connections_max`, for messages.
     pub setting: &'static str,
-    /// Connections that were turned away.
+    /// Number of connections beyond a limit.
     pub refused: Arc<AtomicU64>,
-    /// Those of all ports.
+    /// Connections of all ports together.
     pub all: Total,
 }
 
-/// Connections of several ports, which share the process's file handles. Clones count together.
+/// Connections of several ports, limited by the file handles of the process. Clones share one count.
 #[derive(Clone, Debug)]
 pub struct Total {
     open: Arc<AtomicUsize>,
@@ -63,46 +62,51 @@ impl Total {
     }
 }
 
-/// Has the system find out, within minutes, that a peer is gone of which no more packets come.
+/// Enables TCP keepalive, so that the operating system detects a vanished peer within minutes.
 pub fn notice_the_vanished(socket: &TcpStream) {
     let asking = socket2::TcpKeepalive::new().with_time(VANISHED).with_interval(ASK_AGAIN);
-    // Without, the connection is as good as before.
+    // The connection works without keepalive.
     let _ = socket2::SockRef::from(socket).set_tcp_keepalive(&asking);
 }
 
-/// Waits for what a client has to do before it is served; `None` if it takes longer than allowed. Zero is no limit.
+/// Waits for `work` of a client at most `timeout`; `None` after the timeout. Zero is no limit.
 pub async fn in_time<T>(timeout: Duration, work: impl Future<Output = T>) -> Option<T> {
     if timeout.is_zero() { Some(work.await) } else { tokio::time::timeout(timeout, work).await.ok() }
 }
 
-/// The place of a connection; dropping it gives the place back.
+/// The place of a connection within the limits of its port; released on drop.
 #[derive(Debug)]
 pub struct Slot {
     id: u64,
     address: IpAddr,
-    /// Why the connection has no regular place: the setting that is reached.
+    /// The limit that is reached, if the connection is in the reserve.
     full: Option<&'static str>,
     is_evicted: Arc<Notify>,
     places: Arc<Places>,
 }
 
 impl Slot {
-    /// Returns the setting that does not allow another regular connection.
+    /// Returns the limit that is reached, if the connection is in the reserve.
     #[must_use]
     pub fn full(&self) -> Option<&'static str> {
         self.full
     }
 
-    /// The client has shown what it is here for: it no longer makes room for others.
+    /// Excludes the connection from eviction: a request or session has begun.
     pub fn keep(&self) {
         self.places.lock().silent.remove(&self.id);
     }
 
-    /// The client has nothing to do, and closing the connection would do it no harm: it makes room again.
+    /// Permits eviction again: the connection is idle, and closing the connection loses nothing.
     pub fn release(&self) {
-        if self.full.is_none() {
+        if self.full.is_some() {
+            return;
+        }
+        let mut open = self.places.lock();
+        // An evicted connection may finish a request before its task ends; its place is released already.
+        if !open.evicted.contains(&self.id) {
             let silent = Silent { since: Instant::now(), address: self.address, evict: self.is_evicted.clone() };
-            self.places.lock().silent.insert(self.id, silent);
+            open.silent.insert(self.id, silent);
         }
     }
 }
@@ -135,9 +139,9 @@ struct Open {
     regular: usize,
     reserve: usize,
     by_address: HashMap<IpAddr, usize>,
-    /// Connections that can be closed to make room.
+    /// Connections that may be evicted.
     silent: HashMap<u64, Silent>,
-    /// Closed to make room, and not gone yet: their places are given already.
+    /// Evicted connections whose tasks have not ended; their places are released already.
     evicted: HashSet<u64>,
 }
 
@@ -153,13 +157,13 @@ impl Places {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection; `None` if there is none even in the reserve.
+    /// Returns a place for a connection; `None` if the reserve is full, too.
     fn enter(self: &Arc<Places>, peer: IpAddr) -> Option<Slot> {
         let address = peer.to_canonical();
         let mut open = self.lock();
         open.last_id += 1;
         let id = open.last_id;
-        let full = self.make_room(&mut open, address).err();
+        let full = self.admit(&mut open, address).err();
         if full.is_some() {
             self.port.refused.fetch_add(1, Relaxed);
             if open.reserve >= RESERVE {
@@ -177,23 +181,27 @@ impl Places {
         Some(slot)
     }
 
-    /// Makes room for one more regular connection, or says which setting does not allow it.
-    fn make_room(&self, open: &mut Open, address: IpAddr) -> Result<(), &'static str> {
-        let is_full = open.regular >= self.port.connections_max;
-        if is_full && !self.evict(open, None) {
-            return Err(self.port.setting);
-        }
+    /// Permits one more regular connection, if necessary by an eviction.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    fn admit(&self, open: &mut Open, address: IpAddr) -> Result<(), &'static str> {
         let of_address = open.by_address.get(&address).copied().unwrap_or(0);
-        if of_address >= self.port.per_address_max && !self.evict(open, Some(address)) {
-            return Err("connections.per_address_max");
-        }
-        if self.port.all.open.load(Relaxed) >= self.port.all.max && !self.evict(open, None) {
-            return Err("the limit of open files (ulimit -n)");
-        }
-        Ok(())
+        let is_address_full = of_address >= self.port.per_address_max;
+        let limit = if open.regular >= self.port.connections_max {
+            self.port.setting
+        } else if is_address_full {
+            "connections.per_address_max"
+        } else if self.port.all.open.load(Relaxed) >= self.port.all.max {
+            "the limit of open files (ulimit -n)"
+        } else {
+            return Ok(());
+        };
+        // One eviction suffices for all limits. An address at its limit must not evict connections of others.
+        if self.evict(open, is_address_full.then_some(address)) { Ok(()) } else { Err(limit) }
     }
 
-    /// Closes the connection that has been silent longest, of an address or of any. False if there is none.
+    /// Closes the connection that has been silent longest, of one address or of any. Returns false if there is none.
     fn evict(&self, open: &mut Open, of: Option<IpAddr>) -> bool {
         let silent = open.silent.iter().filter(|(_, s)| of.is_none_or(|of| of == s.address));
         let longest = silent.min_by_key(|(_, s)| s.since).filter(|(_, s)| s.since.elapsed() >= SILENCE);
@@ -217,7 +225,7 @@ impl Places {
     }
 }
 
-/// Gives each connection to `handle`, a task of its own, which has to end when its stop comes.
+/// Runs `handle` for each connection in a separate task, which must end after the stop signal.
 pub async fn serve<F>(
     listener: TcpListener,
     port: Port,
@@ -244,11 +252,11 @@ pub async fn serve<F>(
             }
         };
         let slot = places.enter(peer.ip());
-        let full = slot.as_ref().map_or(Some("the reserve, too"), Slot::full);
-        if let Some(setting) = full
+        let limit = slot.as_ref().map_or(Some("the limit and its reserve"), Slot::full);
+        if let Some(limit) = limit
             && let Some(left_out) = REFUSED.pass()
         {
-            tracing::warn!(protocol, %peer, left_out, "refused a connection: as many as {setting} allows are open");
+            tracing::warn!(protocol, %peer, limit, left_out, "refused a connection: too many are open");
         }
         let Some(slot) = slot.map(Arc::new) else { continue };
         let connection = handle(socket, peer, slot.clone(), stop.clone());
@@ -257,13 +265,13 @@ pub async fn serve<F>(
             tokio::select! {
                 () = connection => {}
                 () = evicted.notified() => {
-                    tracing::debug!(protocol, %peer, "closed a connection that had nothing to do: others need its place");
+                    tracing::debug!(protocol, %peer, "closed an idle connection: a connection limit is reached");
                 }
             }
             drop(slot);
         });
     }
-    // Closed first, so that nobody new waits for an answer.
+    // Closed first: no new client must wait for a response.
     drop(listener);
     loop {
         let left = places.left.notified();
@@ -299,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold_and_places_come_back() {
+    fn connection_limits() {
         let places = places(4, 3, 100);
         let kept = |last| {
             let slot = places.enter(address(last)).unwrap();
@@ -323,10 +331,10 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_that_was_silent_longest_makes_room() {
+    fn eviction_of_the_longest_silent_connection() {
         let places = places(2, 2, 100);
         let (first, second) = (places.enter(address(1)).unwrap(), places.enter(address(1)).unwrap());
-        // Nobody was silent for long.
+        // No connection has been silent long enough.
         assert!(places.enter(address(2)).unwrap().full().is_some());
         for silent in places.lock().silent.values_mut() {
             silent.since -= 2 * SILENCE;
@@ -335,13 +343,28 @@ mod tests {
         let third = places.enter(address(2)).unwrap();
         assert_eq!(third.full(), None);
         assert!(places.lock().evicted.contains(&second.id));
+        second.release();
+        assert!(!places.lock().silent.contains_key(&second.id));
         drop((first, second, third));
         let open = places.lock();
         assert_eq!((open.regular, open.evicted.len()), (0, 0));
     }
 
     #[test]
-    fn ports_share_the_handles() {
+    fn full_address_evicts_only_its_own_connections() {
+        let places = places(2, 1, 100);
+        let (busy, idle) = (places.enter(address(1)).unwrap(), places.enter(address(2)).unwrap());
+        for silent in places.lock().silent.values_mut() {
+            silent.since -= 2 * SILENCE;
+        }
+        busy.keep();
+        assert_eq!(places.enter(address(1)).unwrap().full(), Some("test.connections_max"));
+        assert!(places.lock().evicted.is_empty());
+        drop((busy, idle));
+    }
+
+    #[test]
+    fn total_of_several_ports() {
         let (one, mut other) = (places(10, 10, 2), places(10, 10, 2));
         Arc::get_mut(&mut other).unwrap().port.all = one.port.all.clone();
         let slots = [one.enter(address(1)).unwrap(), other.enter(address(1)).unwrap()];

@@ -2,8 +2,8 @@
 //!
 //! In: record batches as they are computed. Out: chunks of [`CHUNK_BYTES`] or a few times as much; the next batch is asked
 //! for when the last chunk was taken, so a slow reader slows the query, and dropping the answer stops it.
-//! An error after the first chunk ends JSON with its `error`, and the document is whole; CSV, which has no place for
-//! it, ends with an error of the stream, so that a reader of the transport notices.
+//! After an error behind the first chunk, JSON ends with the field `error` as a complete document. CSV has no field for an
+//! error and ends with an error of the stream, which the client sees as an aborted response.
 
 mod batch;
 

@@ -44,7 +44,7 @@ impl HttpAuth {
     }
 }
 
-/// Returns the user whom an `Authorization` header names, valid or not; none for a token.
+/// Returns the user name of an `Authorization` header, valid or not; `None` for a token.
 #[must_use]
 pub fn user_of(header: &[u8]) -> Option<String> {
     let offered = credentials(header)?;

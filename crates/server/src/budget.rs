@@ -1,8 +1,7 @@
-//! Memory that many clients may take together: each may want much, and many come at once.
+//! Memory limit that concurrent clients share.
 //!
-//! What does not fit is refused instead of waiting: requests that hold a part each and wait for the rest would wait for
-//! each other. Before that, a client that sends the rest of what it announced too slowly gives way: it loses its share and
-//! is refused in place of others.
+//! A request that does not fit is refused, not queued: requests that each hold a part and wait for the rest would
+//! deadlock. Shares of clients that send too slowly are revoked first, and those clients are refused instead.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,12 +9,12 @@ use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind, Result};
 use tokio::sync::Notify;
 
-/// Shares below this many bytes need not give way.
+/// Shares below this many bytes are never revoked.
 const SMALL_BYTES: usize = 64 << 10;
-/// A client that waited for sends at least [`SMALL_BYTES`] in this time, or gives way.
+/// A share may be revoked if the client sends fewer than [`SMALL_BYTES`] in this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Clones share what there is.
+/// A memory limit; clones share the limit.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Inner>);
 
@@ -23,22 +22,22 @@ pub struct Budget(Arc<Inner>);
 struct Inner {
     used: AtomicUsize,
     bytes_max: usize,
-    /// Whose bytes they are, and the setting that limits them, for who is refused.
+    /// The subject of refusals, and the setting of the limit.
     whose: &'static str,
     setting: &'static str,
     started: Instant,
-    /// The shares that are not small.
+    /// Shares that reached [`SMALL_BYTES`].
     holders: Mutex<Vec<Weak<Holder>>>,
     gave_way: AtomicU64,
 }
 
-/// A share as others see it.
+/// The state of a share that other requests can revoke.
 #[derive(Debug, Default)]
 struct Holder {
     bytes: AtomicUsize,
-    /// Set while the rest is awaited: only then the share may be taken away.
+    /// The request waits for its client; only then the share may be revoked.
     is_awaited: AtomicBool,
-    /// Milliseconds after the start of the budget, and the bytes there were then.
+    /// Time of the last progress in milliseconds since `Inner::started`, and the bytes held at that time.
     progress: (AtomicU64, AtomicUsize),
     is_revoked: AtomicBool,
     revoked: Notify,
@@ -58,19 +57,19 @@ impl Budget {
         }))
     }
 
-    /// The share of a new request, empty yet.
+    /// Returns an empty share for a new request.
     #[must_use]
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), holder: Arc::default(), is_listed: false }
     }
 
-    /// Bytes that all hold now.
+    /// Returns the bytes of all shares.
     #[must_use]
     pub fn used(&self) -> usize {
         self.0.used.load(Relaxed)
     }
 
-    /// Shares that were taken away from clients that did not send the rest.
+    /// Returns the number of revoked shares.
     #[must_use]
     pub fn gave_way(&self) -> u64 {
         self.0.gave_way.load(Relaxed)
@@ -80,14 +79,14 @@ impl Budget {
         self.0.started.elapsed().as_millis() as u64
     }
 
-    /// Counts bytes if they fit. Checked: a request may claim any number of them.
+    /// Reserves bytes if they fit. The addition is checked: a request may claim any number.
     fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.0.bytes_max);
         self.0.used.fetch_update(Relaxed, Relaxed, fits).is_ok()
     }
 
-    /// Takes the shares of slow clients away, largest first, until so many bytes more fit.
-    fn make_room(&self, bytes: usize, now: u64) {
+    /// Revokes shares of slow clients, largest first, until `bytes` more fit.
+    fn revoke_slow(&self, bytes: usize, now: u64) {
         let Inner { used, bytes_max, holders, gave_way, .. } = &*self.0;
         let Some(limit) = bytes_max.checked_sub(bytes) else { return };
         let mut slow: Vec<Arc<Holder>> = {
@@ -118,7 +117,8 @@ impl Budget {
 impl Holder {
     fn is_slow(&self, now: u64) -> bool {
         let waited = now.saturating_sub(self.progress.0.load(Relaxed));
-        self.is_awaited.load(Relaxed) && u128::from(waited) >= PATIENCE.as_millis()
+        let is_small = self.bytes.load(Relaxed) < SMALL_BYTES;
+        !is_small && self.is_awaited.load(Relaxed) && u128::from(waited) >= PATIENCE.as_millis()
     }
 
     fn note_progress(&self, now: u64) {
@@ -130,26 +130,27 @@ impl Holder {
     }
 }
 
-/// What one request holds, until it is dropped.
+/// The memory of one request; released on drop.
 #[derive(Debug)]
 pub struct Share {
     budget: Budget,
     holder: Arc<Holder>,
-    /// Others know of it.
+    /// The holder is in [`Inner::holders`].
     is_listed: bool,
 }
 
 impl Share {
+    /// Reserves `bytes` more.
+    ///
     /// # Errors
-    /// When all together would have more than they may. Who is refused has to begin again, and gives back all it held:
-    /// others go on at once.
+    /// The limit would be exceeded, or the share was revoked. The share is empty afterwards: the request must start again.
     pub fn add(&mut self, bytes: usize) -> Result<()> {
         if self.holder.is_revoked.load(Relaxed) {
             return Err(self.budget.refusal());
         }
         let budget = self.budget.clone();
         if !budget.take(bytes) {
-            budget.make_room(bytes, budget.now());
+            budget.revoke_slow(bytes, budget.now());
             if !budget.take(bytes) {
                 self.clear();
                 return Err(budget.refusal());
@@ -171,7 +172,7 @@ impl Share {
         }
     }
 
-    /// As [`Share::add`], of what is missing to so many.
+    /// Grows the share to `bytes` in total, as [`Share::add`].
     ///
     /// # Errors
     /// The same.
@@ -180,13 +181,13 @@ impl Share {
         if bytes > held { self.add(bytes - held) } else { Ok(()) }
     }
 
-    /// Gives all of it back.
+    /// Releases all bytes of the share.
     pub fn clear(&mut self) {
         self.budget.0.used.fetch_sub(self.holder.bytes.swap(0, Relaxed), Relaxed);
         self.holder.progress.1.store(0, Relaxed);
     }
 
-    /// For whoever waits for the rest of what the share is for.
+    /// Returns the handle with which the request waits for its client.
     #[must_use]
     pub fn watch(&self) -> Watch {
         Watch(self.holder.clone())
@@ -204,12 +205,12 @@ impl Drop for Share {
     }
 }
 
-/// Tells when a share is taken away.
+/// Waits for a client unless the share is revoked.
 #[derive(Clone, Debug)]
 pub struct Watch(Arc<Holder>);
 
 impl Watch {
-    /// Waits for `next`, a part of what the share is for; `None` if the share is taken away meanwhile.
+    /// Waits for `next`; `None` if the share is revoked in the meantime.
     pub async fn unless_revoked<T>(&self, next: impl Future<Output = T>) -> Option<T> {
         let _awaiting = Awaiting::new(&self.0.is_awaited);
         tokio::select! {
@@ -220,7 +221,7 @@ impl Watch {
     }
 }
 
-/// Dropped with a future that is waited for no longer.
+/// Guard that resets `Holder::is_awaited` when the future is dropped.
 struct Awaiting<'a>(&'a AtomicBool);
 
 impl<'a> Awaiting<'a> {
@@ -242,7 +243,7 @@ mod tests {
     use futures::FutureExt;
 
     #[test]
-    fn what_a_request_held_is_there_for_the_next() {
+    fn released_bytes_are_available() {
         let budget = Budget::new(100, "the bodies of all requests", "http.bodies_bytes_max");
         let mut first = budget.share();
         first.add(60).unwrap();
@@ -258,7 +259,7 @@ mod tests {
         );
         assert_eq!(first.add(usize::MAX - 10).unwrap_err().kind, ErrorKind::Unavailable);
         first.add(60).unwrap();
-        // The refused one holds nothing any more.
+        // The refused share is empty.
         first.add(40).unwrap();
         assert_eq!(second.add(1).unwrap_err().kind, ErrorKind::Unavailable);
         drop(first);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_send_the_rest_gives_way() {
+    fn revocation_of_slow_shares() {
         let budget = Budget::new(10 * SMALL_BYTES, "the bodies of all requests", "http.bodies_bytes_max");
         let [mut stalled, mut slow, mut busy] = [(); 3].map(|()| budget.share());
         let watches = [stalled.watch(), slow.watch()];
@@ -278,12 +279,12 @@ mod tests {
         let mut waiting: Vec<_> =
             watches.iter().map(|watch| Box::pin(watch.unless_revoked(std::future::pending::<()>()))).collect();
         assert!(waiting.iter_mut().all(|waiting| waiting.as_mut().now_or_never().is_none()));
-        // Nobody has waited for long.
+        // No share is slow yet.
         assert!(budget.share().add(1).is_err());
         for holder in [&stalled.holder, &slow.holder] {
             assert!(!holder.is_slow(0) && holder.is_slow(PATIENCE.as_millis() as u64 * 2));
         }
-        budget.make_room(1, PATIENCE.as_millis() as u64 * 2);
+        budget.revoke_slow(1, PATIENCE.as_millis() as u64 * 2);
         assert_eq!((budget.used(), budget.gave_way()), (4 * SMALL_BYTES, 1));
         assert_eq!(waiting[0].as_mut().now_or_never(), Some(None));
         assert!(waiting[1].as_mut().now_or_never().is_none());

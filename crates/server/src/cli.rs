@@ -1,7 +1,7 @@
 //! The command line: what was asked for, and how it ends.
 //!
-//! Exit codes: 0 done, 1 it failed, 2 it was asked for wrongly (clap's and a bad setting's), 3 the log of a server could
-//! not be written or synced ([`restart`]).
+//! Exit codes: 0 success, 1 failure, 2 wrong arguments or settings, 3 failed write or sync of a server's log
+//! ([`restart`]).
 
 use crate::config::{self, Config, Given, OnSyncFailure, SETTINGS};
 use crate::serve::Server;
@@ -16,7 +16,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const WRONGLY_ASKED: u8 = 2;
 
-/// How long tasks that the stop left may take to end.
+/// Time for remaining tasks to end after the stop.
 const RUNTIME_END: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -148,7 +148,7 @@ fn serve(matches: &ArgMatches) -> ExitCode {
         Err(error) => return fail(1, &format!("could not start threads: {error}")),
     };
     let ended = runtime.block_on(serve_until_stopped(config));
-    // What is left of it must not run while the process begins again.
+    // Remaining tasks must not run during a restart.
     runtime.shutdown_timeout(RUNTIME_END);
     match ended {
         Ok(End::Stopped) => {
@@ -164,7 +164,7 @@ fn serve(matches: &ArgMatches) -> ExitCode {
     }
 }
 
-/// How a server ended that had begun.
+/// The end of a server that had started.
 enum End {
     Stopped,
     LogFailed(OnSyncFailure),
@@ -187,7 +187,7 @@ pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
 async fn serve_until_stopped(config: Config) -> Result<End, String> {
     // Before the start: a signal during recovery stops the server after it, not in the middle.
     let mut signals = Signals::listen()?;
-    // Else it would end the server.
+    // An unhandled SIGHUP would end the server.
     let mut hangup = signal(SignalKind::hangup()).map(Some);
     let server = Server::start(config).await.map_err(|e| e.to_string())?;
     tracing::info!("ready");
@@ -197,7 +197,7 @@ async fn serve_until_stopped(config: Config) -> Result<End, String> {
             () = received(&mut hangup) => server.reload(),
             action = server.log_failed() => {
                 tracing::error!(?action, "the log failed; stopping");
-                // It says that the log failed.
+                // The error would repeat that the log failed.
                 let _ = signals.stop(server).await;
                 return Ok(End::LogFailed(action));
             }

@@ -43,7 +43,7 @@ pub const ENV_CONFIG: &str = "TIDALITE_CONFIG";
 /// Variables of `tidalite sql`.
 const SHELL_ENV: [&str; 4] = ["TIDALITE_URL", "TIDALITE_USER", "TIDALITE_TOKEN", "TIDALITE_CA_FILE"];
 
-/// How often the process began again after a failed sync, and when first; set by the process itself.
+/// Number and first time of restarts after a failed sync; set by the process itself.
 pub const ENV_RESTARTS: &str = "TIDALITE_RESTARTS";
 
 /// For tests of slow disks; not documented to users.
@@ -95,8 +95,8 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "false",
         YES_NO,
-        "Whether everything that would change data is refused, whoever asks: statements (SQLSTATE 25006, over HTTP 403), line protocol, \
-         imports, COPY. Rows of the log are still merged; nothing is dropped by a TTL, and materialized views are not refreshed.",
+        "Refuses all changes of data: statements (SQLSTATE 25006, over HTTP 403), line protocol, imports and COPY. Rows \
+         of the log are still merged. TTLs drop no partitions, and materialized views are not refreshed.",
     ),
     setting(
         "on_sync_failure",
@@ -104,9 +104,10 @@ pub const SETTINGS: &[Setting] = &[
         "WHAT",
         "restart",
         "restart, exit or refuse",
-        "What happens when the log cannot be written or synced, after which nothing is acknowledged until the log has been read again. \
-         `restart`: connections are closed, and the process begins again under its process id, up to five times in ten minutes; \
-         `exit`: it ends with exit code 3, for a supervisor that starts it again; `refuse`: it stays, answers queries and refuses writes.",
+        "The action after a failed write or sync of the log. No commit is acknowledged until the log has been read again. \
+         `restart`: the server closes its connections and restarts with the same process id, up to five times in ten \
+         minutes; `exit`: the server ends with exit code 3, for a supervisor that starts the server again; `refuse`: the \
+         server answers queries and refuses writes.",
     ),
     setting(
         "http.listen",
@@ -145,8 +146,8 @@ pub const SETTINGS: &[Setting] = &[
         "N",
         "1024",
         COUNT,
-        "Connections of the PostgreSQL protocol served at the same time; more are refused (SQLSTATE 53300), but for cancel requests and \
-         a few users of this machine who log in.",
+        "Maximum number of concurrent connections of the PostgreSQL protocol. Further connections are refused (SQLSTATE \
+         53300), except cancel requests and up to 16 connections from this machine that log in with credentials.",
     ),
     setting(
         "pg.message_bytes_max",
@@ -180,7 +181,8 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "5s",
         DURATION,
-        "How often the server asks itself whether commits and, after others did, statements are answered.",
+        "Interval of the watchdog, which checks that commits are answered and, after statements of clients, that \
+         statements are answered.",
     ),
     setting(
         "health.watchdog_deadline",
@@ -188,7 +190,8 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "20s",
         "a time such as 500us, 10ms, 30s, 5min or 1h",
-        "A server whose own small statement or request for a commit is not answered within this time says that it is not ready.",
+        "If a probe of the watchdog is not answered within this time, the server reports that statements are not answered \
+         (not ready) or that commits are not (not writable).",
     ),
     setting(
         "handshake_timeout",
@@ -196,15 +199,17 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "10s",
         DURATION,
-        "A client that takes longer for the head of an HTTP request, for TLS, or to log in is disconnected.",
+        "Maximum time for the head of an HTTP request, for the TLS handshake, and for the login; slower clients are \
+         disconnected.",
     ),
     setting(
         "connections.per_address_max",
         "connections-per-address-max",
         "N",
         "auto",
-        "auto (three quarters of what the port may have) or a whole number of at least 1",
-        "Connections of one address to one port at the same time; more are refused as those beyond the limit of the port are.",
+        "auto (three quarters of the connections of the port) or a whole number of at least 1",
+        "Maximum number of concurrent connections from one address to one port. Further connections are refused like \
+         connections beyond the limit of the port.",
     ),
     setting(
         "tls.certificate",
@@ -283,9 +288,10 @@ pub const SETTINGS: &[Setting] = &[
         "NAME,…",
         "",
         NAMES,
-        "Names by which browsers may reach the server, beside IP addresses, names without a dot and those that end in .localhost, \
-         .local, .internal or .home.arpa: whoever owns another name could have it point to this server, and read data by a page under \
-         that name. Where no credentials are needed, programs may use no other names either.",
+        "Additional host names for requests from browsers. IP addresses, names without a dot and names that end in \
+         .localhost, .local, .internal or .home.arpa are always allowed. The owner of any other name could point the name \
+         to this server and read data from a page under that name (DNS rebinding). Without credentials, the names are \
+         also checked for programs.",
     ),
     setting(
         "http.body_bytes_max",
@@ -309,7 +315,7 @@ pub const SETTINGS: &[Setting] = &[
         "BYTES",
         "256",
         "a number of bytes a second, plain or with KiB, MiB or GiB; 0 for any",
-        "A request whose body comes at less than this in the mean, ten seconds aside, is refused with 408.",
+        "Minimum mean rate of request bodies, after the first ten seconds; slower requests are refused with 408.",
     ),
     setting(
         "http.bodies_bytes_max",
@@ -317,8 +323,8 @@ pub const SETTINGS: &[Setting] = &[
         "BYTES",
         "1GiB",
         BYTES,
-        "What the bodies of all requests may take together, at least `http.body_bytes_max`; what does not fit is refused \
-         with 503 and can be sent again. Bodies whose rest has not come for two seconds give way first, with 408.",
+        "Memory limit for the bodies of all requests, at least `http.body_bytes_max`. A body beyond the limit is refused \
+         with 503 and can be sent again. Bodies that have stalled for two seconds are dropped first, with 408.",
     ),
     setting(
         "http.connections_max",
@@ -326,8 +332,8 @@ pub const SETTINGS: &[Setting] = &[
         "N",
         "1024",
         COUNT,
-        "Connections served at the same time. More are answered 503, but for `/ping`, `/health` and `/status`; connections without a \
-         request make room first.",
+        "Maximum number of concurrent HTTP connections. At the limit, connections without a request are closed first. \
+         Further connections are answered 503, except requests for `/ping`, `/health` and `/status`.",
     ),
     setting(
         "ilp.connections_max",
@@ -408,8 +414,8 @@ pub const SETTINGS: &[Setting] = &[
         "DIR",
         "",
         "a folder",
-        "Where queries write what their memory has no room for; `spill` in the data folder when nothing is given. Files that \
-         a killed server left there are removed at the next start, and no others.",
+        "The folder for spilled data of queries that exceed their memory; the default is `spill` in the data folder. The \
+         next start removes the spill files of a killed server, and no other files.",
     ),
     setting(
         "spill.bytes_max",
@@ -417,7 +423,7 @@ pub const SETTINGS: &[Setting] = &[
         "BYTES",
         "100GiB",
         BYTES,
-        "What these files of all queries may take together; a query that wants more fails with 53100.",
+        "Size limit for the spill files of all queries; a query beyond the limit fails with SQLSTATE 53100.",
     ),
     setting(
         "transaction.bytes_max",
@@ -435,7 +441,8 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "true",
         YES_NO,
-        "Whether read_csv, read_parquet and COPY … FROM may read files of this machine in files.roots and URLs of files.hosts, as the user the database runs as.",
+        "Permits read_csv, read_parquet and COPY … FROM to read files of this machine in files.roots and URLs of \
+         files.hosts, with the permissions of the database's user.",
     ),
     setting(
         "query.writes_files",
@@ -443,7 +450,7 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "false",
         YES_NO,
-        "Whether COPY … TO may write files of this machine in files.roots, as the user the database runs as.",
+        "Permits COPY … TO to write files of this machine in files.roots, with the permissions of the database's user.",
     ),
     setting(
         "files.roots",
@@ -451,8 +458,8 @@ pub const SETTINGS: &[Setting] = &[
         "DIR,…",
         "",
         "absolute paths of folders, separated by commas (in the file: a list)",
-        "Folders that read_csv, read_parquet, COPY and BACKUP may use; none when nothing is given. Symbolic links and .. are \
-         resolved first. / allows every file that the user may use whom the database runs as.",
+        "Folders that read_csv, read_parquet, COPY and BACKUP may use; none by default. Symbolic links and .. are \
+         resolved first. / allows every file that the database's user may access.",
     ),
     setting(
         "files.hosts",
@@ -461,7 +468,7 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "hosts such as example.com, *.example.com or example.com:8443, buckets such as s3://bucket/prefix, or * for all, \
          separated by commas (in the file: a list)",
-        "Hosts and buckets that read_csv, read_parquet, COPY and BACKUP may reach; none when nothing is given.",
+        "Hosts and buckets that read_csv, read_parquet, COPY and BACKUP may access; none by default.",
     ),
     setting(
         "files.private_addresses",
@@ -469,8 +476,8 @@ pub const SETTINGS: &[Setting] = &[
         "BOOL",
         "false",
         YES_NO,
-        "Whether http:// and https:// URLs in SQL may lead to addresses of private networks and of this machine. Addresses \
-         are compared when a connection is made, those of redirects as well.",
+        "Permits http:// and https:// URLs in SQL that lead to addresses of private networks and of this machine. \
+         Addresses are checked at each connection, including redirects.",
     ),
     setting(
         "query.fast_operators",
@@ -527,8 +534,8 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "24h",
         DURATION,
-        "Where the newest row of a table is far behind all others, with partitions without rows between, what its TTL \
-         condemns is dropped only after this long: the row may have the time of a wrong clock. 0 drops it at once.",
+        "Delay before a TTL drops partitions if the newest row of the table is far later than all other rows, with empty \
+         partitions between: the row may come from a wrong clock. 0 drops the partitions immediately.",
     ),
     setting(
         "cache.bytes",
@@ -560,7 +567,7 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "10s",
         DURATION,
-        "A statement that takes this long, from its arrival to the end of its rows, is logged with its text, rows and bytes.",
+        "Statements that take at least this time, from arrival to the last row, are logged with text, rows and bytes.",
     ),
     setting(
         "log.level",

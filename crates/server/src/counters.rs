@@ -58,7 +58,7 @@ pub struct Counters {
     pub http_ok: AtomicU64,
     pub http_client_errors: AtomicU64,
     pub http_server_errors: AtomicU64,
-    /// Requests of pages in browsers that were refused.
+    /// Refused requests from pages of other origins or names.
     pub http_pages_refused: AtomicU64,
     pub query_rows: AtomicU64,
     pub queries: Latency,
@@ -70,7 +70,7 @@ pub fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl Counters {
-    /// The server's numbers and the database's, and connections refused by protocol.
+    /// Writes the metrics of the server and of the database; `refused` are refused connections by protocol.
     #[must_use]
     pub fn render(&self, database: &Metrics, refused: &[(&str, Arc<AtomicU64>)]) -> String {
         let mut out = String::new();
@@ -83,7 +83,7 @@ impl Counters {
             let _ = writeln!(out, "{name}{{class=\"{class}\"}} {}", counter.load(Ordering::Relaxed));
         }
         let name = "tidalite_connections_refused_total";
-        let help = "Connections beyond a limit: closed, or told so.";
+        let help = "Connections beyond a limit, refused or closed.";
         let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter");
         for (protocol, count) in refused {
             let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", load(count));

@@ -15,7 +15,7 @@ pub fn http_status(kind: ErrorKind) -> StatusCode {
     }
 }
 
-/// As [`http_status`], and 403 for what a read-only server or request refuses.
+/// Returns the HTTP status of an error: 403 for refused writes in read-only mode, otherwise [`http_status`].
 #[must_use]
 pub fn status(error: &Error) -> StatusCode {
     if error.code == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {

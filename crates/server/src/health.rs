@@ -1,7 +1,7 @@
-//! Health and metrics: what the server knows of itself, and the port that tells it.
+//! Health and metrics of the server, and the health port.
 //!
-//! The port is served on a thread of its own with a runtime of its own: it answers while everything else is busy. The
-//! same thread runs the watchdog ([`watchdog`]), also where the port is off.
+//! The port has a separate thread with a separate runtime, so that it responds while all other threads are busy. The same
+//! thread runs the watchdog ([`watchdog`]), even if the port is off.
 
 mod watchdog;
 
@@ -27,12 +27,12 @@ use std::time::{Duration, Instant};
 use tidalite::Database;
 use tidalite::metrics::Metric;
 use tokio::net::{TcpListener, TcpStream};
-use watchdog::Watchdog;
+pub use watchdog::Watchdog;
 
-/// Scrapers reconnect, and a forgotten connection should not stay.
+/// Idle connections are closed after this time; scrapers reconnect.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// More than all scrapers and load balancers that anybody has. The process keeps file handles for them.
+/// Connections of scrapers and load balancers. `system` reserves file handles for this number.
 pub const CONNECTIONS_MAX: usize = 64;
 
 pub struct Health {
@@ -41,26 +41,26 @@ pub struct Health {
     bodies: Budget,
     messages: Budget,
     logins: Arc<Logins>,
-    /// Connections refused, by protocol.
+    /// Number of refused connections by protocol.
     refused: Vec<(&'static str, Arc<AtomicU64>)>,
     started: Instant,
     watchdog: Watchdog,
 }
 
-/// What health is made of, at one moment.
+/// The health of the server at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Why the process has to be started again.
+    /// The reason why the process must be restarted.
     pub not_live: Option<String>,
-    /// Why statements are not answered.
+    /// The reason why statements are not answered.
     pub not_ready: Option<String>,
-    /// Why writes are refused, other than by the setting `read_only`.
+    /// The reason why writes are refused, except the setting `read_only`.
     pub not_writable: Option<String>,
     pub is_read_only: bool,
 }
 
 impl Report {
-    /// Returns the first reason why the server does not do what it is there for.
+    /// Returns the first reason for which the server is unhealthy.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.not_live.as_ref().or(self.not_ready.as_ref()).or(self.not_writable.as_ref()).cloned()
@@ -68,22 +68,21 @@ impl Report {
 }
 
 impl Health {
-    /// The watchdog looks every `interval`, zero for never, and gives a statement `deadline` to be answered.
+    /// `bodies` and `messages` are the memory limits of HTTP and of the PostgreSQL protocol.
     #[must_use]
     pub fn new(
         database: Database,
         counters: Arc<Counters>,
-        budgets: (Budget, Budget),
+        bodies: Budget,
+        messages: Budget,
         logins: Arc<Logins>,
-        (interval, deadline): (Duration, Duration),
+        watchdog: Watchdog,
     ) -> Health {
-        let (bodies, messages) = budgets;
-        let watchdog = Watchdog::new(interval, deadline);
         let refused = Vec::new();
         Health { database, counters, bodies, messages, logins, refused, started: Instant::now(), watchdog }
     }
 
-    /// Shows how many connections each port refused.
+    /// Adds the number of refused connections by protocol to the metrics.
     #[must_use]
     pub fn with_refused(self, refused: Vec<(&'static str, Arc<AtomicU64>)>) -> Health {
         Health { refused, ..self }
@@ -94,14 +93,14 @@ impl Health {
         let state = self.database.state();
         let stuck = self.watchdog.problem();
         Report {
-            not_live: state.is_over.then(|| "the thread of commits has ended".to_owned()),
+            not_live: state.is_over.then(|| "the commit thread has ended".to_owned()),
             not_ready: stuck.statements,
             not_writable: state.not_writable.or(stuck.commits),
             is_read_only: self.database.is_read_only(),
         }
     }
 
-    /// What a path of health says: whether it is well, and why not.
+    /// Returns the state for a path of the health endpoints: true if healthy, and the text of the response.
     #[must_use]
     pub fn state(&self, path: &str) -> (bool, String) {
         let report = self.report();
@@ -157,40 +156,40 @@ impl Health {
             ),
             counter(
                 "tidalite_slow_uploads_total",
-                "Bodies and messages whose rest did not come and whose memory others needed.",
+                "Bodies and messages whose memory was revoked because the rest was late.",
                 self.bodies.gave_way() + self.messages.gave_way(),
             ),
             counter(
                 "tidalite_log_lines_dropped_total",
-                "Log lines that standard error did not take.",
+                "Log lines that standard error did not accept.",
                 crate::logging::lines_dropped(),
             ),
-            gauge("tidalite_live", "1 unless the process has to be started again.", flag(&report.not_live)),
+            gauge("tidalite_live", "1 unless the process must be restarted.", flag(&report.not_live)),
             gauge("tidalite_ready", "1 if statements are answered.", flag(&report.not_ready)),
-            gauge("tidalite_writable", "1 if writes are taken.", writable),
+            gauge("tidalite_writable", "1 if writes are accepted.", writable),
             gauge(
                 "tidalite_watchdog_seconds",
-                "Time of the last statement of the watchdog.",
+                "Duration of the last watchdog statement.",
                 self.watchdog.last_took().as_secs_f64(),
             ),
             counter("tidalite_logins_failed_total", "Logins with wrong credentials.", failed),
-            counter("tidalite_logins_refused_total", "Logins refused after too many that failed.", refused),
+            counter("tidalite_logins_refused_total", "Logins refused because of earlier failures.", refused),
         ]);
         self.counters.render(&metrics, &self.refused)
     }
 }
 
-/// Starts the thread; it ends with the stop. Without a listener it only watches.
+/// Starts the health thread, which ends after the stop signal; without a listener it runs only the watchdog.
 ///
 /// # Errors
-/// When the system has no thread left.
+/// The operating system cannot create a thread.
 pub fn spawn(listener: Option<std::net::TcpListener>, health: Arc<Health>, stop: Stop) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("health".to_owned()).spawn(move || {
         system::begin_dates();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
             Ok(runtime) => runtime.block_on(run(listener, health, stop)),
-            Err(error) => tracing::error!(%error, "could not start the thread that answers for health"),
+            Err(error) => tracing::error!(%error, "could not start the health thread"),
         }
     })
 }
@@ -218,14 +217,14 @@ async fn run(listener: Option<std::net::TcpListener>, health: Arc<Health>, stop:
 async fn connection(socket: TcpStream, slot: Arc<Slot>, health: Arc<Health>, mut stop: Stop) {
     let service = service_fn(move |request| {
         let answer = answer(&request, &health);
-        // A scraper that reconnects is none the worse for it.
+        // Closing an idle connection is harmless: scrapers reconnect.
         slot.release();
         async { Ok::<_, Infallible>(answer) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
     tokio::select! {
-        // A connection that breaks is the scraper's business.
+        // A broken connection needs no log line: the scraper reports it.
         _ = builder.serve_connection(TokioIo::new(socket), service) => {}
         () = stop.wait() => {}
     }
@@ -240,7 +239,7 @@ fn answer(request: &Request<Incoming>, health: &Health) -> Response<Full<Bytes>>
         }
         _ => (
             StatusCode::NOT_FOUND,
-            "there are /status, /health/live, /health/ready, /health/writable and /metrics\n".to_owned(),
+            "paths: /status, /health/live, /health/ready, /health/writable, /metrics\n".to_owned(),
         ),
     };
     let mut answer = Response::new(Full::new(Bytes::from(text)));

@@ -1,10 +1,10 @@
-//! Failed logins: how many, from where and as whom, and who has to wait.
+//! Rate limit of failed logins by address and by user.
 //!
-//! An address may fail [`FREE_FAILURES`] times; each further failure makes it wait, twice as long every time. All
-//! addresses together may fail as one user at a limited rate, beyond which addresses that never logged in have to wait,
-//! too, so that many machines guess no faster than one. Who has to wait is refused without a look at the password.
+//! An address may fail [`FREE_FAILURES`] times; after each further failure the address must wait, twice as long each time.
+//! The rate of failures as one user is limited over all addresses; beyond the rate, addresses without an earlier login
+//! must wait, so that many machines guess no faster than one. During the wait the password is not checked.
 //!
-//! Always: memory is bounded, and a log line is written at most once a second.
+//! Always: memory is bounded, and log lines are throttled ([`LineThrottle`]).
 
 use crate::logging::{LineThrottle, cut};
 use std::collections::{HashMap, HashSet};
@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Failures of an address before it has to wait.
+/// Failures of an address without a wait.
 const FREE_FAILURES: u32 = 10;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(60);
-/// An address that did not fail for this long begins anew.
+/// The failures of an address are reset after this time without a failure.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// Failures of a user at once, and one more each [`USER_INTERVAL`].
+/// Burst of failures as one user; one more is permitted per [`USER_INTERVAL`].
 const USER_FAILURES: u32 = 50;
 const USER_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Addresses and users that are remembered; about 100 bytes each.
+/// Maximum number of addresses and of users; about 100 bytes each.
 const ENTRIES_MAX: usize = 16_384;
 
 static FAILED: LineThrottle = LineThrottle::new();
@@ -40,7 +40,7 @@ pub struct Logins {
 struct State {
     addresses: HashMap<IpAddr, Failures>,
     users: HashMap<String, User>,
-    /// Addresses that logged in.
+    /// Addresses that have logged in.
     known: HashSet<IpAddr>,
 }
 
@@ -53,7 +53,7 @@ struct Failures {
 
 #[derive(Clone, Copy, Debug)]
 struct User {
-    /// Failures that the rate does not cover yet.
+    /// Fill level of the token bucket: failures that the rate has not covered.
     count: u32,
     since: Instant,
 }
@@ -67,8 +67,10 @@ impl User {
 }
 
 impl Logins {
+    /// Permits or refuses a login attempt.
+    ///
     /// # Errors
-    /// How long the address has to wait before it may try again.
+    /// The time until the next attempt is permitted.
     pub fn may_try(&self, address: IpAddr, user: &str) -> Result<(), Duration> {
         self.may_try_at(address, user, Instant::now())
     }
@@ -89,7 +91,7 @@ impl Logins {
         Err(wait)
     }
 
-    /// Notes a failure and logs it.
+    /// Records and logs a failed login.
     pub fn failed(&self, protocol: &str, address: IpAddr, user: &str) {
         self.failed_at(address, user, Instant::now());
         if let Some(left_out) = FAILED.pass() {
@@ -100,7 +102,7 @@ impl Logins {
     fn failed_at(&self, address: IpAddr, user: &str, now: Instant) {
         self.failed.fetch_add(1, Relaxed);
         let (address, user, mut state) = (network(address), cut(user), self.lock());
-        make_room(&mut state.addresses, |f| now.duration_since(f.last) < FORGOTTEN);
+        prune(&mut state.addresses, |f| now.duration_since(f.last) < FORGOTTEN);
         let failures = state.addresses.entry(address).or_insert(Failures { count: 0, last: now, wait_until: now });
         if now.duration_since(failures.last) >= FORGOTTEN {
             failures.count = 0;
@@ -111,13 +113,13 @@ impl Logins {
             let wait = FIRST_WAIT.saturating_mul(1 << over.min(10)).min(WAIT_MAX);
             failures.wait_until = now + wait;
         }
-        make_room(&mut state.users, |u| now.duration_since(u.since) < FORGOTTEN);
+        prune(&mut state.users, |u| now.duration_since(u.since) < FORGOTTEN);
         let user = state.users.entry(user).or_insert(User { count: 0, since: now });
         user.settle(now);
         user.count = user.count.saturating_add(1);
     }
 
-    /// The address is free again.
+    /// Resets the failures of an address after a login.
     pub fn succeeded(&self, address: IpAddr) {
         let (address, mut state) = (network(address), self.lock());
         state.addresses.remove(&address);
@@ -127,7 +129,7 @@ impl Logins {
         state.known.insert(address);
     }
 
-    /// Logins that failed, and those that were refused without a look.
+    /// Returns the number of failed logins and of logins refused without a password check.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         (self.failed.load(Relaxed), self.refused.load(Relaxed))
@@ -138,8 +140,8 @@ impl Logins {
     }
 }
 
-/// Removes what is old when there is no room for another entry, and everything if nothing is old.
-fn make_room<K: std::hash::Hash + Eq, V>(entries: &mut HashMap<K, V>, is_recent: impl Fn(&V) -> bool) {
+/// Removes old entries if the map is full, and all entries if none is old.
+fn prune<K: std::hash::Hash + Eq, V>(entries: &mut HashMap<K, V>, is_recent: impl Fn(&V) -> bool) {
     if entries.len() >= ENTRIES_MAX {
         entries.retain(|_, entry| is_recent(entry));
         if entries.len() >= ENTRIES_MAX {
@@ -148,7 +150,7 @@ fn make_room<K: std::hash::Hash + Eq, V>(entries: &mut HashMap<K, V>, is_recent:
     }
 }
 
-/// The network of an address: whoever has an IPv6 address has 2⁶⁴ of them.
+/// Returns the network of an address: an IPv6 client usually owns a /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_fails_often_waits_longer_each_time() {
+    fn growing_waits_of_an_address() {
         let (logins, start) = (Logins::default(), Instant::now());
         for _ in 0..FREE_FAILURES - 1 {
             logins.failed_at(address(1), "me", start);
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn many_addresses_guess_no_faster_and_known_ones_still_log_in() {
+    fn limit_of_a_user_over_all_addresses() {
         let (logins, start) = (Logins::default(), Instant::now());
         logins.succeeded(address(200));
         for last in 0..USER_FAILURES as u8 {
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_network_are_one_and_memory_is_bounded() {
+    fn networks_and_bounded_memory() {
         let (logins, now) = (Logins::default(), Instant::now());
         let at = |text: &str| network(text.parse().unwrap());
         assert_eq!(at("2001:db8::1"), at("2001:db8::ffff:2"));

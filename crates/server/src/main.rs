@@ -1,12 +1,12 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
-//! Reading order: [`cli`] what was asked for; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log; [`accept`], [`http`],
-//! [`pgwire`], [`ilp`], [`health`] the ports, [`socket`] and [`tls`] their connections; [`lines`] line protocol in;
-//! [`answer`], [`cells`], [`digits`], [`json`] rows out; [`errors`] what goes wrong; [`auth`], [`logins`], [`budget`], [`counters`],
-//! [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`];
-//! [`terminal`] output of commands.
+//! Reading order: [`cli`] command line; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log;
+//! [`accept`], [`http`], [`pgwire`], [`ilp`], [`health`] ports, [`socket`] and [`tls`] connections; [`lines`] line
+//! protocol; [`answer`], [`cells`], [`digits`], [`json`] result rows; [`errors`] error responses; [`auth`], [`logins`],
+//! [`budget`], [`counters`], [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and
+//! [`upkeep`]; [`terminal`] output of commands.
 //!
-//! This room knows sockets and the library `tidalite`, and nothing of what lies below it.
+//! This crate uses sockets and the library `tidalite`, and no crate below.
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,27 +1,28 @@
-//! What the process does when the log could not be written or synced.
+//! Restart of the process after a failed write or sync of the log.
 //!
-//! After a failed sync nobody knows what the file holds, and the system shows pages as written that the disk does not
-//! have. What to do then is what every open does: read the log, write what was read once more and sync it
-//! (`tidalite_ingest::wal::log::replay`), and acknowledge nothing before. So the process begins again as a whole: under
-//! the same process id, with the same arguments, and with nothing of it left but what is on the disk.
+//! After a failed sync the content of the file is unknown: the page cache marks pages as clean that the disk does not
+//! have. Opening the database is the remedy: it reads the log, writes and syncs the result again
+//! (`tidalite_ingest::wal::log::replay`), and acknowledges nothing before. Therefore the process executes itself again, with
+//! the same process id and arguments, so that no state of the failed process remains in memory.
 
 use crate::config::ENV_RESTARTS;
 use crate::logging;
 use std::env;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The exit code of a server whose log could not be written or synced.
 pub const LOG_FAILED: u8 = 3;
 
-/// So often the process begins again within [`PERIOD`].
+/// Maximum number of restarts within [`PERIOD`].
 const RESTARTS_MAX: u32 = 5;
 const PERIOD: Duration = Duration::from_secs(600);
-/// Before the second time; twice as long before each further one.
+/// Delay before the second restart; doubled for each further one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often the process began again, and when for the first time of these.
+/// The number of restarts in the current period, and the time of the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Restarts {
     count: u32,
@@ -35,7 +36,7 @@ impl Restarts {
         Some(Restarts { count: count.parse().ok()?, first: first.parse().ok()? })
     }
 
-    /// With one more; `None` if that is too many.
+    /// Counts one more restart; `None` beyond [`RESTARTS_MAX`].
     fn next(self, now: u64) -> Option<Restarts> {
         if now.saturating_sub(self.first) >= PERIOD.as_secs() {
             return Some(Restarts { count: 1, first: now });
@@ -43,7 +44,7 @@ impl Restarts {
         (self.count < RESTARTS_MAX).then_some(Restarts { count: self.count + 1, ..self })
     }
 
-    /// How long to wait before the process begins for the `count`th time.
+    /// Returns the delay before this restart.
     fn pause(self) -> Duration {
         match self.count.checked_sub(2) {
             None => Duration::ZERO,
@@ -60,23 +61,23 @@ fn so_far() -> Restarts {
     env::var(ENV_RESTARTS).ok().and_then(|text| Restarts::parse(&text)).unwrap_or_default()
 }
 
-/// Makes the process begin again; returns if that is not possible, or was too often.
+/// Restarts the process; returns only if the restart fails or the limit is reached.
 pub fn begin_again() -> ExitCode {
     let Some(next) = so_far().next(now()) else {
         tracing::error!(times = RESTARTS_MAX, "the log failed again and again; the server ends");
         logging::flush();
         return ExitCode::from(LOG_FAILED);
     };
-    tracing::warn!(times = next.count, pause_s = next.pause().as_secs(), "beginning again");
+    tracing::warn!(times = next.count, pause_s = next.pause().as_secs(), "restarting");
     logging::flush();
     std::thread::sleep(next.pause());
     let error = exec(next);
-    tracing::error!(%error, "could not begin again");
+    tracing::error!(%error, "could not restart");
     logging::flush();
     ExitCode::from(LOG_FAILED)
 }
 
-/// The end of a start that failed: after a failed log the disk may need some time.
+/// Handles a failed start: after a restart the next attempt may succeed, because the disk may need some time.
 pub fn failed_start(message: &str) -> ExitCode {
     let restarts = so_far();
     let is_again = restarts.count > 0 && now().saturating_sub(restarts.first) < PERIOD.as_secs();
@@ -89,11 +90,16 @@ pub fn failed_start(message: &str) -> ExitCode {
 }
 
 fn exec(next: Restarts) -> std::io::Error {
-    let program = match env::current_exe() {
-        Ok(program) => program,
-        Err(error) => return error,
-    };
     let mut arguments = env::args_os();
+    // On Linux this is the running program even if its file was replaced, when its path would end in " (deleted)".
+    let running = Path::new("/proc/self/exe");
+    let program = match running.exists() {
+        true => running.to_owned(),
+        false => match env::current_exe() {
+            Ok(program) => program,
+            Err(error) => return error,
+        },
+    };
     let mut command = Command::new(program);
     if let Some(name) = arguments.next() {
         command.arg0(name);
@@ -106,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_begins_again_a_few_times_in_a_while() {
+    fn limit_and_delays_of_restarts() {
         let mut restarts = Restarts::default();
         let mut pauses = Vec::new();
         while let Some(next) = restarts.next(1_000) {

@@ -9,7 +9,7 @@ use crate::auth::HttpAuth;
 use crate::budget::Budget;
 use crate::config::{Config, Listen, OnSyncFailure};
 use crate::counters::Counters;
-use crate::health::Health;
+use crate::health::{Health, Watchdog};
 use crate::lines::Pool;
 use crate::logins::Logins;
 use crate::stop::{self, Stop, StopSignal};
@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 /// Connections the system keeps waiting for an accept.
 const BACKLOG: u32 = 1024;
 
-/// How often the state of the log is looked at.
+/// Interval at which the state of the log is polled.
 const LOG_LOOK: Duration = Duration::from_millis(200);
 
 /// Statements and readers may take so long to finish once the server stops.
@@ -125,9 +125,10 @@ impl Server {
         let health = Health::new(
             database.clone(),
             counters.clone(),
-            (bodies.clone(), messages.clone()),
+            bodies.clone(),
+            messages.clone(),
             logins.clone(),
-            config.watchdog,
+            Watchdog::new(config.watchdog_interval, config.watchdog_deadline),
         );
         let health = Arc::new(health.with_refused(ports.refused()));
         let (database, counters) = (&database, &counters);
@@ -166,7 +167,7 @@ impl Server {
         })
     }
 
-    /// Ready when the log has failed and the process is to go on otherwise than by refusing writes.
+    /// Completes when the log has failed, unless the setting is `refuse`.
     pub async fn log_failed(&self) -> OnSyncFailure {
         loop {
             tokio::time::sleep(LOG_LOOK).await;
@@ -234,7 +235,7 @@ impl Addresses {
     }
 }
 
-/// The limits of the ports.
+/// The connection limits of the ports.
 struct Ports {
     http: Port,
     pg: Port,
@@ -244,7 +245,7 @@ struct Ports {
 impl Ports {
     fn new(config: &Config, all: Total) -> Ports {
         let port = |protocol, connections_max: usize, setting| {
-            // One address leaves some of them to others.
+            // A quarter of the connections remains for other addresses.
             let per_address_max = config.per_address_max.unwrap_or(connections_max - connections_max / 4);
             Port { protocol, connections_max, per_address_max, setting, refused: Arc::default(), all: all.clone() }
         };
@@ -255,7 +256,7 @@ impl Ports {
         }
     }
 
-    /// Counts of refused connections, by the names of the metrics.
+    /// Returns the counters of refused connections by protocol name in the metrics.
     fn refused(&self) -> Vec<(&'static str, Arc<AtomicU64>)> {
         [("http", &self.http), ("pg", &self.pg), ("tcp", &self.ilp)]
             .map(|(name, port)| (name, port.refused.clone()))
@@ -263,7 +264,7 @@ impl Ports {
     }
 }
 
-/// The memory of bodies of requests, and of messages of PostgreSQL clients.
+/// Returns the memory limits of HTTP bodies and of messages of the PostgreSQL protocol.
 fn budgets(config: &Config) -> (Budget, Budget) {
     let bodies = Budget::new(
         config.http_bodies_bytes_max.max(config.http_body_bytes_max),
@@ -278,7 +279,7 @@ fn budgets(config: &Config) -> (Budget, Budget) {
     (bodies, messages)
 }
 
-/// What all ports need.
+/// Dependencies of all ports.
 struct All<'a> {
     config: &'a Config,
     certificate: &'a Option<Arc<Certificate>>,

@@ -1,4 +1,4 @@
-//! What the process asks of the operating system: file handles, signals that must not end it, and the time.
+//! Operating system: file handles, signals that must not end the process, and the clock.
 
 use futures::FutureExt;
 use hyper::body::Incoming;
@@ -13,20 +13,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Handles for the log, the manifest, merges, spilled rows, the ports themselves, their reserves, and health.
 const RESERVED: usize = 128;
-/// Segments have this part of the others at most.
+/// Segments get at most one in this many of the remaining handles.
 const SEGMENT_PART: usize = 4;
-/// Of a process without a limit.
+/// Number of handles that is assumed for a process without a limit.
 const UNLIMITED: usize = 1 << 20;
-/// Sent to a process whose file would grow beyond the limit for files (`ulimit -f`); the write fails then. The number is
-/// the same on all systems that we build for.
+/// SIGXFSZ: sent when a file would exceed the size limit (`ulimit -f`); the write fails as well. The number is the same on
+/// all supported platforms.
 const FILE_SIZE: i32 = 25;
 
-/// How the file handles of the process are shared.
+/// Division of the file handles of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handles {
-    /// Segments that are kept open.
+    /// Segments kept open.
     pub segments: usize,
-    /// Connections of all ports, besides those to the port of health.
+    /// Connections of all ports except the health port.
     pub connections: usize,
 }
 
@@ -38,27 +38,29 @@ impl Handles {
     }
 }
 
-/// Returns false before 1970, of which libraries make a panic.
+/// Returns false before 1970: libraries panic with such a clock.
 #[must_use]
 pub fn has_sane_clock() -> bool {
     SystemTime::now() >= UNIX_EPOCH
 }
 
-/// Has hyper find out the date on this thread. It keeps one for each thread, for the header `Date`, and a clock before 1970
-/// makes a panic of the first (hyper 1.12, `common::date`), none of later ones.
+/// Initializes hyper's cached `Date` header on this thread, while the clock is valid.
+///
+/// Workaround for hyper 1.12 (`common::date`): the first date of a thread panics if the clock is before 1970, later dates
+/// do not. To try without: `tests/attacks/test_system.py`, the test of a clock before 1970.
 pub fn begin_dates() {
     if !has_sane_clock() {
         return;
     }
-    let nobody = TokioIo::new(tokio::io::join(tokio::io::empty(), tokio::io::sink()));
+    let connection = TokioIo::new(tokio::io::join(tokio::io::empty(), tokio::io::sink()));
     let service = service_fn(|_: Request<Incoming>| async { Ok::<_, Infallible>(Response::new(String::new())) });
     let mut builder = http1::Builder::new();
     builder.header_read_timeout(None);
-    // Ends at once: nothing is sent.
-    let _ = builder.serve_connection(nobody, service).now_or_never();
+    // Ends immediately: the connection is empty.
+    let _ = builder.serve_connection(connection, service).now_or_never();
 }
 
-/// Raises the limit of open files as far as the process may, and shares them.
+/// Raises the limit of open files to the hard limit and divides the handles.
 #[must_use]
 pub fn open_files(segments_max: usize) -> Handles {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -76,7 +78,7 @@ pub fn open_files(segments_max: usize) -> Handles {
     handles
 }
 
-/// A write that would make a file too large is an error of that write from now on, not the end of the process.
+/// Handles SIGXFSZ, so that a write beyond `ulimit -f` fails instead of ending the process.
 pub fn survive_large_files() -> Option<Signal> {
     signal(SignalKind::from_raw(FILE_SIZE)).inspect_err(|error| tracing::warn!(%error, "could not handle SIGXFSZ")).ok()
 }
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_suffice_for_all_who_have_some() {
+    fn division_of_handles() {
         for all in [64, 256, 1024, 20_000, UNLIMITED] {
             let Handles { segments, connections } = Handles::share(all, 512);
             assert!(segments >= 1 && connections >= 1 && segments <= 512);

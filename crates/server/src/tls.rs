@@ -5,6 +5,7 @@
 //!
 //! Always: a handshake that takes too long ends, and holds nothing but its own connection until then.
 
+use crate::accept::in_time;
 use crate::logging::LineThrottle;
 use crate::socket::Socket;
 use rustls::crypto::{CryptoProvider, ring};
@@ -21,9 +22,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 static CLOSED: LineThrottle = LineThrottle::new();
-
-/// A handshake is a few packets each way.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The first byte of every TLS connection, and of no request or line.
 const HANDSHAKE: u8 = 0x16;
@@ -131,14 +129,11 @@ impl Tls {
         Ok(Tls(Arc::new(config).into()))
     }
 
+    /// Performs the handshake, without a timeout.
+    ///
     /// # Errors
     /// See [`Refused`].
     pub async fn accept(&self, socket: TcpStream) -> Result<Socket, Refused> {
-        let accepted = tokio::time::timeout(PATIENCE, self.handshake(socket)).await;
-        accepted.unwrap_or_else(|_| Err(Refused::Failed("the handshake took too long".to_owned())))
-    }
-
-    async fn handshake(&self, socket: TcpStream) -> Result<Socket, Refused> {
         match first_byte(&socket).await {
             None => Err(Refused::Left),
             Some(HANDSHAKE) => {
@@ -161,17 +156,19 @@ pub async fn begins_encrypted(socket: &TcpStream) -> bool {
     first_byte(socket).await == Some(HANDSHAKE)
 }
 
-/// Encrypts a connection where its port does. `None` when it is of no use; `answer` are the bytes that tell so to a
-/// peer who does not encrypt.
+/// Encrypts a connection if its port does; `None` after a failure or after `timeout` (zero is no limit). `answer` is sent
+/// to a peer that does not encrypt.
 pub async fn open(
     socket: TcpStream,
     tls: Option<&Tls>,
+    timeout: Duration,
     protocol: &str,
     peer: SocketAddr,
     answer: &[u8],
 ) -> Option<Socket> {
     let Some(tls) = tls else { return Some(Socket::Plain(socket)) };
-    match tls.accept(socket).await {
+    let late = || Err(Refused::Failed("the handshake took too long".to_owned()));
+    match in_time(timeout, tls.accept(socket)).await.unwrap_or_else(late) {
         Ok(socket) => return Some(socket),
         Err(Refused::Plaintext(mut socket)) => {
             if let Some(left_out) = CLOSED.pass() {

@@ -160,12 +160,16 @@ fn print_check(report: &CheckReport) {
         print_out!("note: {orphan} belongs to no table; the next start removes it");
     }
     let CheckReport { tables, segments, rows, commits, .. } = report;
-    let found = match report.problems.len() {
+    let found = count_of_problems(report.problems.len());
+    print_out!("{found}: {tables} tables, {segments} segments of {rows} rows, {commits} commits in the log");
+}
+
+fn count_of_problems(count: usize) -> String {
+    match count {
         0 => "no problems".to_owned(),
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
-    };
-    print_out!("{found}: {tables} tables, {segments} segments of {rows} rows, {commits} commits in the log");
+    }
 }
 
 fn repair(matches: &ArgMatches) -> ExitCode {
@@ -240,7 +244,7 @@ fn json_of_check(report: &CheckReport) -> serde_json::Value {
     })
 }
 
-/// Reads what backups consist of.
+/// Reads and verifies all files of the backups in a folder.
 fn verify(matches: &ArgMatches, folder: &str) -> ExitCode {
     let mut progress = Progress::new("verified");
     let opened = destination::open(folder, false);
@@ -255,11 +259,7 @@ fn verify(matches: &ArgMatches, folder: &str) -> ExitCode {
         print_out!("{answer}");
     } else {
         problems.iter().for_each(|problem| print_out!("{problem}"));
-        let found = match problems.len() {
-            0 => "no problems".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{n} problems"),
-        };
+        let found = count_of_problems(problems.len());
         print_out!("{found}: {backups} backups of {files} files, {} read", size(bytes));
     }
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(PROBLEMS) }

@@ -4,13 +4,13 @@ use crate::segment::to_column;
 use crate::{Result, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, ColumnId, TimeUnit, Values};
 
-/// Partitions that a table keeps no longer.
+/// The partitions of a table that are older than its TTL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Starts of the partitions, ascending.
     pub starts: Vec<i64>,
-    /// Whether nothing but the newest partition would be left, and partitions without rows are between it and the others:
-    /// as one row with a wrong time makes it.
+    /// True if only the newest partition would be left and empty partitions separate it from the others, as after one
+    /// row with a wrong time.
     pub is_jump: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn expired(table: &TableSnapshot, now: i64) -> Result<Expired> {
     Ok(Expired { starts, is_jump })
 }
 
-/// Whether rows are in partitions that end behind `cutoff` and begin before `end`.
+/// Returns true if a partition that ends after `cutoff` and begins before `end` has rows.
 fn has_rows_within(table: &TableSnapshot, designated: ColumnId, cutoff: i64, end: i64) -> bool {
     let is_within = |lo: i64| lo < end && table.schema.partition(lo).1 > cutoff;
     let of_run = |run: &Run| {

@@ -20,13 +20,13 @@ use std::sync::Arc;
 use tidalite_types::{ErrorKind, SegmentId, TableId, TableSchema, Txn};
 
 pub const CHECKPOINT_FOLDER: &str = "checkpoint";
-/// How manifests of every format begin; a digit follows.
+/// The first bytes of manifests of every format; the digit of the format follows.
 const MAGIC: &[u8; 7] = b"TIDEMAN";
-/// Written now. Format 1 had its log in another folder, which builds of that format do not look for.
+/// The format that is written. In format 1 the log is in another folder, so builds of format 1 must refuse format 2.
 const VERSION: u8 = b'2';
 const VERSIONS_READ: std::ops::RangeInclusive<u8> = b'1'..=VERSION;
 const MAGIC_BYTES: usize = 8;
-/// What a folder may hold before it has a manifest.
+/// Names that a folder may have before its first manifest.
 const BEFORE_FIRST: [&str; 10] =
     ["checkpoint", "identity", "lock", "log", "manifest.new", "segments", "spill", "symbols", "wal", "wal-mark"];
 /// Length u32, CRC32C u32 of what follows it, number in the file u64.
@@ -127,16 +127,14 @@ impl Manifest {
     /// Opens the newest manifest, or begins one in an empty folder. `is_new` tells which.
     ///
     /// # Errors
-    /// When the folder is damaged (corrupt), of a format that this release does not read, or of something else (conflict).
+    /// The folder is damaged (corrupt), or has an unsupported format or files of another program (conflict).
     pub fn open(fs: Arc<dyn Fs>) -> Result<(Manifest, bool)> {
         let io = |e| Error::io("list", Path::new("."), e);
         let names = fs.list(Path::new("")).map_err(io)?;
         let Some(number) = newest(&names) else {
             for folder in ["log", "wal", "segments"] {
                 if !fs.list(Path::new(folder)).map_err(io)?.is_empty() {
-                    return Err(Error::corrupt(format!(
-                        "the folder has files in {folder} and no manifest that says what they are"
-                    )));
+                    return Err(Error::corrupt(format!("the folder has files in {folder} and no manifest")));
                 }
             }
             refuse_foreign(&names)?;
@@ -182,7 +180,7 @@ impl Manifest {
         let Replayed { state, len, snapshot_len, records, version } = read;
         let mut manifest = Manifest { fs, state, number, file, len, snapshot_len, records, is_broken: false };
         if version != VERSION {
-            // Before anything is written that builds of the older format would not find.
+            // Before any write that builds of the older format would not find.
             manifest.rewrite(manifest.state.clone())?;
         }
         Ok((manifest, false))
@@ -294,9 +292,9 @@ pub fn checkpoint_path(number: u64) -> PathBuf {
     PathBuf::from(CHECKPOINT_FOLDER).join(format!("{number:016x}.rows"))
 }
 
-/// A folder of something else is not made a data folder: what it holds would be in the way, or be removed.
+/// Refuses a folder with files of other programs: names may collide, and the database removes files.
 fn refuse_foreign(names: &[String]) -> Result<()> {
-    // Folders of file systems, and files that are not shown, are in new folders, too.
+    // New file systems have such names: `lost+found` and hidden files.
     let is_foreign =
         |name: &&String| !BEFORE_FIRST.contains(&&name[..]) && *name != "lost+found" && !name.starts_with('.');
     let foreign: Vec<&String> = names.iter().filter(is_foreign).collect();
@@ -460,7 +458,7 @@ fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
     let corrupt = |at: usize, what: &str| Error::corrupt(format!("{} is corrupt at byte {at}: {what}", path.display()));
     let version = bytes.strip_prefix(MAGIC).and_then(|rest| rest.first().copied());
     let Some(version) = version.filter(u8::is_ascii_digit) else {
-        return Err(corrupt(0, "it does not begin as a manifest of Tidalite does"));
+        return Err(corrupt(0, "the header is not that of a manifest"));
     };
     if !VERSIONS_READ.contains(&version) {
         let [from, to, found] = [*VERSIONS_READ.start(), VERSION, version].map(char::from);

@@ -5,8 +5,8 @@
 //! segments yet go to a file like a checkpoint's; and of the log the commits since the last backup, so that what was
 //! between two backups can be restored, too.
 //!
-//! Files of earlier backups that a backup refers to are looked at first: one that is missing, has another length or
-//! does not match its checksum refuses the backup.
+//! Files of earlier backups that a backup refers to are checked first: the backup fails if one is missing, has another
+//! length or does not match its checksum.
 //!
 //! Crash or failure: at any point; files without a backup that lists them mean nothing, and later ones use them again
 //! or write over them. The database is not touched, but for a file `identity` at the first backup.
@@ -248,8 +248,8 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// A backup is no better than the files of others that it refers to. Where reading costs money only their length
-    /// is looked at.
+    /// Checks a file of an earlier backup that the new backup refers to. In an object store only the length is checked,
+    /// because reads cost money.
     fn check_shared(&mut self, item: &Item) -> Result<()> {
         let (go_on, done, total) = (&mut *self.go_on, self.done, self.total);
         let problem = match self.to.is_near() {
@@ -257,11 +257,11 @@ impl<'a> Copying<'a> {
             false => problem_of_length(self.to, item)?,
         };
         let Some(problem) = problem else { return Ok(()) };
-        let message = format!("{} of the earlier backups in {} {problem}", item.file, self.to.name());
+        let message = format!("file {} of earlier backups in {} {problem}", item.file, self.to.name());
         let mut error = Error::new(ErrorKind::Corrupt, message);
         error.hint = Some(
-            "put that file back, or give a folder of their own to new backups; tidalite backup --verify lists all that \
-             is missing or damaged"
+            "restore that file, or use another folder for new backups; tidalite backup --verify lists all missing and \
+             damaged files"
                 .to_owned(),
         );
         Err(error)

@@ -33,14 +33,14 @@ pub struct DatabaseConfig {
     pub late_rows_min: usize,
     /// A partition without new rows for this long is written again for size; zero for never.
     pub seal_after: Duration,
-    /// Where the newest row of a table lies behind partitions without rows, what its TTL condemns is dropped only after
-    /// this long, in case the row's time is wrong; zero for at once.
+    /// Delay of the TTL if empty partitions separate the newest row of a table from all others, in case the time of that
+    /// row is wrong; zero for no delay.
     pub ttl_jump_wait: Duration,
     /// Memory for one query's operators; what does not fit fails or spills.
     pub query_memory_bytes: usize,
-    /// Where operators write what memory has no room for; `None` for `spill` in the data folder.
+    /// Folder of spill files; `None` for `spill` in the data folder.
     pub spill_folder: Option<PathBuf>,
-    /// Bytes of these files, of all queries together.
+    /// Limit of the spill files of all queries together, in bytes.
     pub spill_bytes_max: u64,
     /// Memory for blocks of segments; a quarter of what there is unless told otherwise.
     pub cache_bytes: usize,
@@ -58,7 +58,7 @@ pub struct DatabaseConfig {
     pub query_reads_files: bool,
     /// Whether COPY may write files of this machine.
     pub query_writes_files: bool,
-    /// Which files and hosts statements may reach, of those that they may read and write at all; backups, too.
+    /// Files and hosts that statements and backups may use, if the settings above permit files at all.
     pub file_access: FileAccess,
     /// Whether operators of ours take the place of the general ones where they can.
     pub query_fast_operators: bool,
@@ -68,11 +68,11 @@ pub struct DatabaseConfig {
     pub query_use_materialized_views: bool,
     /// True if the binder plans the queries that it supports; else the rewrites of the first front end plan all.
     pub query_binder: bool,
-    /// Statements and rows that would change something are refused; rows are merged and the log is kept as ever.
+    /// Changes are refused; merges and the maintenance of the log go on.
     pub is_read_only: bool,
-    /// A statement that takes this long or longer is logged; zero for none.
+    /// Statements that take this long or longer are logged; zero for none.
     pub slow_statement: Duration,
-    /// Files of segments that are kept open.
+    /// Maximum number of open segment files.
     pub segment_files: usize,
     /// For tests of slow disks: added to every sync of the log.
     pub sync_delay: Duration,
@@ -129,7 +129,7 @@ impl DatabaseConfig {
         }
     }
 
-    /// Where spilled files go; `None` for the system's folder for temporary files, where there is no data folder.
+    /// Returns the folder of spill files; `None` (the temporary folder of the system) without a data folder.
     pub(crate) fn spill_folder(&self) -> Option<PathBuf> {
         let within = || Some(self.data.join("spill")).filter(|_| !self.data.as_os_str().is_empty());
         self.spill_folder.clone().or_else(within)

@@ -75,7 +75,7 @@ impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
         let lock = folder::create_and_lock(&config.data)?;
-        // Of a process that was killed.
+        // A killed process leaves spill files.
         config.spill_folder().iter().for_each(|folder| spill::clean(folder));
         let fs = OsFs::new(&config.data);
         Database::open_on(Arc::new(fs), config, Some(lock))
@@ -214,34 +214,34 @@ impl Database {
         &self.inner.shared
     }
 
-    /// Whether everything that would change something is refused.
+    /// Returns true if the database refuses changes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.inner.shared.config.is_read_only
     }
 
-    /// What keeps the database from its work, at this moment; takes no lock for long.
+    /// Returns the reasons why the database does not work or refuses commits now. Does not wait for file operations.
     #[must_use]
     pub fn state(&self) -> DatabaseState {
-        // The last of them.
+        // The commit thread is the last entry.
         let is_over = lock(&self.inner.threads).last().is_some_and(JoinHandle::is_finished);
         self.inner.shared.state(is_over)
     }
 
-    /// Why the log takes no more commits until the database is opened again, if so: a write or a sync of it failed.
+    /// Returns the failed write or sync after which the log refuses commits until the database is opened again.
     #[must_use]
     pub fn log_failure(&self) -> Option<String> {
         self.inner.shared.log_failure()
     }
 
-    /// A request without content to the thread of commits; ready when that has answered. Looks again at a disk that was
-    /// full.
+    /// Sends a request without changes to the commit thread; completes with the answer. Retries the reservation of log
+    /// space after a full disk.
     #[must_use]
     pub fn probe_commits(&self) -> BoxFuture<'static, Result<()>> {
         self.inner.submit_any(Work::Probe).map(|r| r.map(drop)).boxed()
     }
 
-    /// How many statements were begun since the database was opened.
+    /// Returns the number of statements that began since the database was opened.
     #[must_use]
     pub fn statements_begun(&self) -> u64 {
         self.inner.sessions.get().map_or(0, Sessions::begun)
@@ -320,7 +320,7 @@ impl Core {
         self.submit(Work::Rows { batches, mode })
     }
 
-    /// Submits what clients want to change.
+    /// Submits a change of a client; a read-only database refuses the change.
     fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {
         if self.shared.config.is_read_only {
             return futures::future::ready(Err(read_only_database("the change"))).boxed();

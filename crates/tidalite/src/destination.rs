@@ -34,9 +34,9 @@ pub trait Destination: Send + Sync + Debug {
     /// Names in a folder, sorted; none when it is not there.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
     fn open(&self, name: &str) -> Result<Arc<dyn File>>;
-    /// As `open`; nothing when there is no such name.
+    /// As `open`; `None` if there is no such name.
     fn find(&self, name: &str) -> Result<Option<Arc<dyn File>>>;
-    /// Whether files can be read again at no cost but time.
+    /// Returns true if reads of files cost no money.
     fn is_near(&self) -> bool {
         true
     }

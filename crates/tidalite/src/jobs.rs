@@ -43,7 +43,7 @@ const HURRY_PART: usize = 4;
 const TICK: Duration = Duration::from_millis(100);
 /// Tables with a TTL are looked at this often.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it is noted how much of the log is durable.
+/// Interval between writes of the mark of the log.
 const MARK_INTERVAL: Duration = Duration::from_secs(1);
 /// After a failure nothing is tried for this long, unless somebody waits; after each further one for twice as long.
 const RETRY: Duration = Duration::from_secs(1);
@@ -127,14 +127,14 @@ impl Jobs {
         }
     }
 
-    /// Writes down how much of the log is durable, if it is more than before: commits do not wait for it.
+    /// Writes the mark of the log, so that commits need not write it.
     fn mark_log(&mut self) {
         if self.marked_at.is_some_and(|at| at.elapsed() < MARK_INTERVAL) {
             return;
         }
         self.marked_at = Some(Instant::now());
         if let Err(error) = self.shared.log_mark.write() {
-            tracing::warn!(%error, "could not note how much of the log is durable and will try again");
+            tracing::warn!(%error, "could not write the mark of the log; the next attempt follows");
         }
     }
 
@@ -158,7 +158,9 @@ impl Jobs {
 
     /// Drops what is older than a TTL, merges everything staged now, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        self.expire(now());
+        if !self.shared.config.is_read_only {
+            self.expire(now());
+        }
         self.merge_all()
     }
 

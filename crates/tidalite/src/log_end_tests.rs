@@ -1,5 +1,5 @@
-//! The end of the log: a last file that is missing, cut or zeroed is noticed, whatever a power loss leaves is not
-//! mistaken for that, and folders of other formats and of other programs are named as what they are.
+//! The end of the log: a missing, truncated or zeroed last file is damage, the result of a power loss is not, and folders
+//! of other formats and of other programs are refused with errors that name the cause.
 
 use crate::upkeep_tests::{ask, back_up, check, config, create, files, insert, open, repair};
 use crate::{Database, ErrorKind};
@@ -16,18 +16,18 @@ fn log(fs: &SimFs) -> Vec<PathBuf> {
     files(fs, Path::new("wal")).into_iter().filter(is_file).collect()
 }
 
-/// A folder whose log has several files with commits that are nowhere else, as a clean close leaves it, and its rows.
+/// Returns a folder whose log has several files with commits that exist nowhere else, and the number of rows.
 fn folder() -> (SimFs, usize) {
     let fs = SimFs::new(3);
     let db = open(&fs).unwrap();
     create(&db, "t");
-    // A command makes a large file of the log; those of rows are small.
+    // The file with the command is large; the files with rows are small.
     db.close().unwrap();
     let db = open(&fs).unwrap();
     for n in 0..60 {
         insert(&db, "t", n * 20..n * 20 + 20);
     }
-    // What a background thread does every second.
+    // As the thread of jobs does every second.
     db.shared().log_mark.write().unwrap();
     let left = fs.killed();
     assert!(log(&left).len() > 2, "{:?}", log(&left));
@@ -105,7 +105,7 @@ fn power_loss_at_any_operation_is_not_taken_for_a_log_that_was_cut() {
                 break;
             }
             done += 1;
-            // As it comes in the background; a failure is tried again.
+            // As the thread of jobs does; a failed write is retried.
             if n % 3 == 0 {
                 let _ = db.shared().log_mark.write();
             }

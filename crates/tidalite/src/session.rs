@@ -40,8 +40,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted, OverView, QueryResult,
-    Statement, StatementStatistics, TableMetrics, ViewMetrics,
+    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted, OverView,
+    QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
@@ -188,7 +188,7 @@ const KEPT_BYTES_MAX: usize = 16 << 10;
 /// The client of what the database does by itself.
 const OWN: &str = "tidalite";
 
-/// The client of a server's questions whether statements are answered; they are not listed.
+/// The client of the server's watchdog statements, which are not listed.
 pub const WATCHDOG: &str = "tidalite watchdog";
 
 /// Runs statements. Clones share the engine and the list of what runs.
@@ -294,13 +294,13 @@ impl Sessions {
         let frames = Vec::new().into();
         let shared = self.shared.clone();
         let entry = self.shared.running.enter(sql, options.client);
+        entry.only_describes();
         let deadline = self.shared.deadlines.add(options.timeout.unwrap_or(self.shared.timeout), &entry.cancel);
         let (is_read_only, session) = (options.is_read_only, options.session);
         let session = Session { shared, host, started: Instant::now(), frames, is_read_only, session };
         let sql = sql.to_owned();
         let described = async move {
             let _deadline = deadline;
-            entry.only_describes();
             session.describe(&sql, types, &entry.cancel).await
         };
         let described = engine.spawn(described.boxed());
@@ -384,18 +384,20 @@ impl Sessions {
         self.shared.engine.as_ref().map(|engine| engine.front_end_counts()).unwrap_or_default()
     }
 
-    /// How many statements took so long that they were logged.
+    /// Returns the number of statements that were logged as slow.
     pub fn slow(&self) -> u64 {
         self.shared.statistics.slow_count()
     }
 
-    /// How many statements were begun.
+    /// Returns the number of statements that began.
     pub fn begun(&self) -> u64 {
         self.shared.running.begun()
     }
 
+    /// Returns the engine.
+    ///
     /// # Errors
-    /// When the engine could not be made, or its clock would be before its beginning, of which it makes a panic.
+    /// The engine could not be created, or the clock is before 1970, which would be a panic in the engine.
     fn engine(&self) -> Result<&Arc<Engine>> {
         check_clock(SystemTime::now())?;
         self.shared.engine.as_ref().map_err(Clone::clone)
@@ -545,7 +547,7 @@ impl Session {
     /// Refuses commands that are not permitted in the context of the statement.
     fn check_allowed(&self, statement: &Statement) -> Result<()> {
         if let Some(what) = statement.writes() {
-            // A backup changes nothing of the database.
+            // A backup does not change rows or schemas.
             if self.shared.is_read_only && !matches!(statement, Statement::Backup { .. }) {
                 return Err(read_only_database(what));
             }
@@ -702,7 +704,7 @@ fn read_only(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)
 }
 
-/// The error of whatever would change a database that was opened to be read.
+/// Returns the error of a change of a read-only database.
 pub(crate) fn read_only_database(what: &str) -> Error {
     let message = format!("cannot execute {what}: the server is read-only (setting read_only)");
     Error::new(ErrorKind::Invalid, message).with_code(SqlState::READ_ONLY_SQL_TRANSACTION)

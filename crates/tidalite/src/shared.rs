@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     /// Whether a merge is in the manifest is not known: its edit failed. Changed while `deletes` is held.
     pub is_merge_in_doubt: AtomicBool,
     pub is_closing: AtomicBool,
-    /// Says how much of the log is durable.
+    /// The mark of the log.
     pub log_mark: Arc<Mark>,
     /// Whether the next file of the log is not there yet.
     pub log_wants_spare: AtomicBool,
@@ -56,19 +56,19 @@ pub(crate) struct Shared {
     refreshes: Mutex<HashMap<TableId, RefreshKnown>>,
     /// Backups that copy files of the log now: none may go.
     pub log_readers: AtomicUsize,
-    /// What the log refused last.
+    /// The last failure of the log.
     log_state: Mutex<LogState>,
 }
 
 #[derive(Debug, Default)]
 struct LogState {
-    /// Why it takes no more commits until the database is opened again.
+    /// The reason why the log refuses commits until the database is opened again.
     failure: Option<String>,
-    /// The bytes that the disk had no room for, and what the system said.
+    /// The bytes that the disk had no space for, and the error of the system.
     full: Option<(u64, String)>,
 }
 
-/// What keeps a database from its work.
+/// The reasons why a database does not work or refuses commits.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseState {
     /// The thread of commits has ended.
@@ -257,7 +257,7 @@ impl Shared {
     pub(crate) fn note_log_failure(&self, why: &str) {
         let mut state = lock(&self.log_state);
         if state.failure.is_none() {
-            tracing::error!(why, "the log failed: no more commits are taken until the database is opened again");
+            tracing::error!(why, "the log failed: commits are refused until the database is opened again");
             state.failure = Some(why.to_owned());
         }
     }
@@ -266,12 +266,12 @@ impl Shared {
         lock(&self.log_state).failure.clone()
     }
 
-    /// Notes whether the disk had room for so many bytes of log.
+    /// Notes a full disk, with the bytes of log that were requested; `None` after a successful reservation.
     pub(crate) fn note_log_room(&self, full: Option<(u64, String)>) {
         lock(&self.log_state).full = full;
     }
 
-    /// The bytes that the disk had no room for when the log was written to last.
+    /// Returns the bytes of the last reservation of log space, if the disk was full.
     pub(crate) fn log_room_missing(&self) -> Option<u64> {
         lock(&self.log_state).full.as_ref().map(|(bytes, _)| *bytes)
     }

@@ -71,7 +71,7 @@ pub(crate) enum Work {
     Release(Txn),
     /// Staging shrank: held answers may go.
     Wake,
-    /// Somebody wants to know whether commits are taken.
+    /// A check that commits are processed.
     Probe,
     /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the simulation needs to say what a group is"))]
@@ -196,7 +196,7 @@ impl Writer {
             self.note_failure();
         }
         self.land_all();
-        // A clean end is known to the next open.
+        // After a clean close the mark covers the whole log.
         let _ = self.log.sync().and_then(|()| self.log.mark().write());
     }
 
@@ -299,14 +299,14 @@ impl Writer {
         freeing
     }
 
-    /// Notes that the disk has no room, as opposed to a log that takes nothing any more.
+    /// Notes a full disk, unless the log has failed.
     fn note_full(&self, room: u64, error: &tidalite_storage::Error) {
         if self.log.check().is_ok() {
             self.shared.note_log_room(Some((room, error.to_string())));
         }
     }
 
-    /// Looks again for room that the disk did not have; whether there is some is noted, not answered.
+    /// Retries the reservation of log space after a full disk, and notes the result.
     fn look_for_room(&mut self) -> tidalite_storage::Result<()> {
         let Some(room) = self.shared.log_room_missing() else { return Ok(()) };
         if !self.log.has_room(room) {
@@ -319,7 +319,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells others when the log takes no more commits.
+    /// Publishes a failure of the log.
     fn note_failure(&self) {
         if let Some(why) = self.log.failure() {
             self.shared.note_log_failure(why);

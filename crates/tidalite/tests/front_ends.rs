@@ -1,5 +1,5 @@
 //! Runs every statement of `tests/slt` on two databases: one plans queries by the rewrites of the first front end, the
-//! other by the binder where it supports them. Values, column names and types have to be the same.
+//! other by the binder for supported forms. Values, column names and types have to be the same.
 //!
 //! `SLT=part of a name` runs some files only; `FRONT_ENDS=1` prints the forms that the binder does not support.
 
@@ -244,6 +244,12 @@ fn errors_in_names_have_places() {
         ("SELECT price::^nubmer FROM trades", "type \"nubmer\" does not exist", None),
         ("SELECT price FROM trades ORDER BY ^2", "ORDER BY position 2 is not in select list", None),
         ("SELECT sum(price) OVER ^w FROM trades", "window \"w\" does not exist", None),
+        (
+            "SELECT 1 FROM trades a CROSS JOIN trades b NATURAL JOIN ^trades c",
+            "column \"ts\" of the join is in more than one table of the left side",
+            None,
+        ),
+        ("SELECT DISTINCT ON (^2) price FROM trades", "SELECT DISTINCT ON position 2 is not in select list", None),
     ] {
         let sql = marked.replace('^', "");
         let error = runtime.block_on(answer(&database, &sql)).expect_err(&sql);
@@ -270,6 +276,9 @@ fn scopes_resolve_names() {
         ("SELECT g, i FROM generate_series(1, 2) g, generate_series(1, g) i ORDER BY 1, 2", "1 1, 2 1, 2 2"),
         ("SELECT k, sum(v) AS v FROM (VALUES ('a', 1), ('a', 2)) t(k, v) GROUP BY k HAVING sum(v) > 2", "a 3"),
         ("SELECT -n AS n FROM (VALUES (1), (2)) t(n) ORDER BY n + 0", "-1, -2"),
+        ("SELECT DISTINCT ON (1) k, v FROM (VALUES ('a', 2), ('a', 1), ('b', 3)) t(k, v) ORDER BY 1, 2", "a 1, b 3"),
+        ("SELECT 2 AS n UNION ALL SELECT 1 UNION ALL SELECT 3 ORDER BY ALL DESC", "3, 2, 1"),
+        ("SELECT box.xmin FROM (VALUES (3)) box(xmin)", "3"),
     ] {
         let answer = runtime.block_on(answer(&database, sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let rows: Vec<String> = answer.rows.iter().map(|row| row.join(" ")).collect();

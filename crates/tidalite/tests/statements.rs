@@ -72,7 +72,7 @@ async fn errors_have_the_place_of_what_they_are_about() {
         ("SELECT *\nFROM cpuu", "cpuu", Some("perhaps you meant \"cpu\"")),
         ("SELECT é, nosuch(ts) FROM cpu", "é", None),
         ("SELECT nosuch(ts) FROM cpu", "nosuch", None),
-        ("SELECT ts FROM cpu WHERE ORDER BY ts", "BY", None),
+        ("SELECT ts FROM cpu WHERE ORDER BY ts", "ORDER", None),
         ("SELECT 'é' || FROM cpu", "FROM", None),
         ("CREATE TABLE t (a INT, b GEOHASH(3c))", "GEOHASH", None),
         ("CREATE TABLE Cpu (a INT)", "Cpu", None),
@@ -256,7 +256,8 @@ async fn what_needs_no_table_is_told_again() {
 #[tokio::test]
 async fn nested_bad_input_is_refused_at_once() {
     let db = open();
-    let openings = ["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "((((", "f(", "x IN (", "EXISTS (SELECT ", "(SELECT ", "-("];
+    let openings =
+        ["NOT(", "CAST(", "CASE WHEN x THEN ", "ARRAY[", "((((", "f(", "x IN (", "EXISTS (SELECT ", "(SELECT ", "-("];
     for opening in openings {
         for count in [30, 60, 10_000] {
             let nested = opening.repeat(count);

@@ -33,6 +33,7 @@ impl SqlState {
     pub const CANNOT_COERCE: SqlState = SqlState("42846");
     pub const UNDEFINED_FUNCTION: SqlState = SqlState("42883");
     pub const UNDEFINED_TABLE: SqlState = SqlState("42P01");
+    pub const WINDOWING_ERROR: SqlState = SqlState("42P20");
     pub const INVALID_COLUMN_REFERENCE: SqlState = SqlState("42P10");
     pub const INVALID_TABLE_DEFINITION: SqlState = SqlState("42P16");
     pub const INVALID_NAME: SqlState = SqlState("42602");

@@ -70,9 +70,9 @@ impl EpochUnit {
     #[must_use]
     pub fn detect(count: i64) -> EpochUnit {
         match count.unsigned_abs() {
-            ..5_000_000_000 => EpochUnit::Seconds,
-            ..5_000_000_000_000 => EpochUnit::Millis,
-            ..5_000_000_000_000_000 => EpochUnit::Micros,
+            0..5_000_000_000 => EpochUnit::Seconds,
+            5_000_000_000..5_000_000_000_000 => EpochUnit::Millis,
+            5_000_000_000_000..5_000_000_000_000_000 => EpochUnit::Micros,
             _ => EpochUnit::Nanos,
         }
     }

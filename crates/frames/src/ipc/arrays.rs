@@ -1,6 +1,6 @@
-//! The arrays of one message: its nodes and buffers dealt out to the fields of the schema, depth first.
+//! The arrays of one message: nodes and buffers are assigned to the fields of the schema, depth first.
 //!
-//! Nodes give rows and NULLs of an array, buffers where its bytes are in the body. All of them are checked against the
+//! A node has the rows and NULLs of an array, a buffer the position of bytes in the body. All are checked against the
 //! body. Buffers may not overlap, so that all arrays of a message together have no more bytes than its body; a copy for
 //! the alignment of values is reserved first. `ArrayData` checks the values.
 
@@ -18,11 +18,11 @@ pub(super) struct Reader<'a, E> {
     version: MetadataVersion,
     nodes: Box<dyn Iterator<Item = &'a ipc::FieldNode> + 'a>,
     buffers: Box<dyn Iterator<Item = &'a ipc::Buffer> + 'a>,
-    /// How many buffers of text each array of views has.
+    /// The number of data buffers of each view array.
     variadic_counts: Box<dyn Iterator<Item = i64> + 'a>,
     codec: Option<Codec>,
     body: &'a Buffer,
-    /// Bytes of the body that no buffer had yet.
+    /// Bytes of the body that are not assigned to a buffer yet.
     left: usize,
     dictionaries: &'a HashMap<i64, ArrayRef>,
     decompressor: &'a mut Decompressor,
@@ -57,7 +57,7 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
         })
     }
 
-    /// All columns.
+    /// Reads all columns.
     pub(super) fn batch(mut self, schema: SchemaRef) -> Result<RecordBatch, E> {
         let columns = schema.fields().iter().map(|field| self.array(field).map(make_array));
         let columns = columns.collect::<Result<Vec<_>, E>>()?;
@@ -112,7 +112,7 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
         }
     }
 
-    /// Rows and NULLs of the next array.
+    /// Returns rows and NULLs of the next array.
     fn node(&mut self, field: &Field) -> Result<(usize, usize), E> {
         let name = field.name();
         let missing = || IpcError::malformed(format!("column \"{name}\" has no node"));
@@ -125,7 +125,7 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
         Ok((rows as usize, nulls as usize))
     }
 
-    /// The next buffer, decompressed, at a multiple of `alignment`.
+    /// Returns the next buffer, decompressed, at a multiple of `alignment`.
     fn buffer(&mut self, alignment: usize) -> Result<Buffer, E> {
         let buffer = self.buffers.next().ok_or_else(|| IpcError::malformed("a message has too few buffers"))?;
         let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
@@ -152,7 +152,7 @@ impl<'a, E: From<IpcError>> Reader<'a, E> {
     }
 }
 
-/// Returns a buffer without the bytes of a value that is not whole: Arrow's validation panics at them.
+/// Returns a buffer without an incomplete value at the end: Arrow's validation panics at such a value.
 fn whole_values(spec: &BufferSpec, buffer: Buffer) -> Buffer {
     match spec {
         BufferSpec::FixedWidth { byte_width, .. } if *byte_width > 1 => {

@@ -1,7 +1,7 @@
-//! Buffers that lz4 or zstd compressed, decompressed within limits.
+//! Decompression of lz4 and zstd buffers within limits.
 //!
-//! A buffer begins with its decompressed length (8 bytes, signed; −1 when it is not compressed). The length is a claim:
-//! it is checked and reserved before memory is allocated, and no more than that is written.
+//! A buffer begins with its decompressed length (8 bytes, signed; −1 when it is not compressed). The claimed length is
+//! checked and reserved before memory is allocated, and limits the bytes that are written.
 
 use super::{IpcError, IpcLimits, Reserve};
 use arrow::buffer::Buffer;
@@ -30,7 +30,7 @@ impl Codec {
     }
 }
 
-/// Counts what a stream was decompressed to.
+/// Decompresses the buffers of a stream and counts the bytes.
 pub(super) struct Decompressor {
     limits: IpcLimits,
     compressed: usize,
@@ -49,7 +49,7 @@ impl Decompressor {
         Decompressor { limits, compressed: 0, decompressed: 0, zstd: None }
     }
 
-    /// The content of a buffer that is not empty.
+    /// Returns the content of a buffer that is not empty.
     pub(super) fn buffer<E: From<IpcError>>(
         &mut self,
         codec: Codec,
@@ -66,11 +66,9 @@ impl Decompressor {
                 .map_err(|_| IpcError::malformed(format!("a compressed buffer has {claimed} bytes")))?,
         };
         self.count(bytes.len(), claimed)?;
-        if codec == Codec::Zstd && !matches!(get_frame_content_size(bytes), Ok(None)) {
-            let said = get_frame_content_size(bytes).ok().flatten();
-            if said != Some(claimed as u64) {
-                return Err(wrong_length(claimed).into());
-            }
+        let is_claimed = |size: Option<u64>| size.is_none_or(|size| size == claimed as u64);
+        if codec == Codec::Zstd && !get_frame_content_size(bytes).is_ok_and(is_claimed) {
+            return Err(wrong_length(claimed).into());
         }
         reserve(claimed)?;
         let mut out = Vec::new();
@@ -112,5 +110,5 @@ fn lz4(bytes: &[u8], claimed: usize, out: &mut Vec<u8>) -> Result<(), IpcError> 
 }
 
 fn wrong_length(claimed: usize) -> IpcError {
-    IpcError::malformed(format!("a compressed buffer does not have the {claimed} bytes that it says"))
+    IpcError::malformed(format!("a compressed buffer does not have the claimed length of {claimed} bytes"))
 }

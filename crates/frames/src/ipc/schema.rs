@@ -1,4 +1,4 @@
-//! The schema of a stream. The crate `arrow` panics at a type that it does not know; here it is an error.
+//! The schema of a stream. The crate `arrow` panics at an unknown type; this module returns an error.
 
 use super::{IpcError, dictionary_id};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, Schema, TimeUnit, UnionFields, UnionMode};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The schema of a message.
 pub(super) fn schema(message: ipc::Schema<'_>) -> Result<Schema, IpcError> {
     if message.endianness() != Endianness::Little {
-        return Err(IpcError::malformed("its numbers are big-endian"));
+        return Err(IpcError::malformed("big-endian streams are not supported"));
     }
     let fields = message.fields().ok_or_else(|| IpcError::malformed("the schema has no fields"))?;
     let fields = fields.iter().map(field).collect::<Result<Vec<_>, _>>()?;
@@ -28,7 +28,7 @@ fn field(field: ipc::Field<'_>) -> Result<Field, IpcError> {
     let unknown = || {
         let kind = field.type_type();
         let kind = kind.variant_name().unwrap_or("unknown");
-        IpcError::malformed(format!("column \"{name}\" has a type ({kind}) that this release does not read"))
+        IpcError::malformed(format!("column \"{name}\" has an unsupported type ({kind})"))
     };
     let data_type = data_type(field)?.ok_or_else(unknown)?;
     let out = match field.dictionary() {
@@ -47,12 +47,12 @@ fn with_dictionary(name: &str, data_type: DataType, nullable: bool, of: ipc::Dic
     Field::new_dict(name, data_type, nullable, of.id(), of.isOrdered())
 }
 
-/// The type of the values of the dictionary `id`, if the field or one in it has that dictionary.
+/// Returns the type of the values of the dictionary `id`, if the field or a field below has that dictionary.
 pub(super) fn dictionary_values(field: &Field, id: i64) -> Option<DataType> {
     let within = |field: &FieldRef| dictionary_values(field, id);
     match field.data_type() {
         DataType::Dictionary(_, values) if dictionary_id(field) == Some(id) => Some(values.as_ref().clone()),
-        // The values are a type without a field; the fields below it have dictionaries of their own.
+        // The values have a type but no field; nested fields have their own dictionaries.
         DataType::Dictionary(_, values) => dictionary_values(&Field::new("", values.as_ref().clone(), true), id),
         DataType::List(child)
         | DataType::LargeList(child)
@@ -67,7 +67,7 @@ pub(super) fn dictionary_values(field: &Field, id: i64) -> Option<DataType> {
     }
 }
 
-/// The type of a field without its dictionary; none when it is not one of Arrow's.
+/// Returns the type of a field without its dictionary; `None` for an unknown type.
 fn data_type(of: ipc::Field<'_>) -> Result<Option<DataType>, IpcError> {
     let nested = matches!(
         of.type_type(),

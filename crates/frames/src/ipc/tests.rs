@@ -48,7 +48,7 @@ fn compressed(codec: Option<CompressionType>) -> IpcWriteOptions {
     IpcWriteOptions::default().try_with_compression(codec).unwrap()
 }
 
-/// All batches of a stream that comes in pieces, and the bytes that were reserved.
+/// Returns all batches of a stream that is read in chunks, and the bytes that were reserved.
 fn read(bytes: &[u8], piece: usize, limits: IpcLimits) -> Result<(Vec<RecordBatch>, usize), IpcError> {
     let (mut decoder, mut batches, mut reserved) = (IpcDecoder::new(limits), Vec::new(), 0);
     for piece in bytes.chunks(piece) {

@@ -24,8 +24,8 @@ pub struct Inspected {
     /// Commits from the one asked for to that one.
     pub commits: u64,
     pub bytes: u64,
-    /// What was durable by the mark; nothing where there is none.
-    pub mark: Durable,
+    /// The mark of the log, if the folder has one.
+    pub mark: Option<Durable>,
     pub damage: Option<LogDamage>,
 }
 
@@ -44,7 +44,7 @@ pub struct LogDamage {
 
 /// Reads all commits after `from`; `visit` gets those before any damage.
 pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Inspected> {
-    let mark = mark::read(fs)?.unwrap_or_default();
+    let mark = mark::read(fs)?;
     let mut found = Inspected { txn: from, mark, ..Inspected::default() };
     let files = files(fs)?;
     found.files = files.iter().map(|(_, path)| path.clone()).collect();
@@ -55,7 +55,7 @@ pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Re
         match &mut found.damage {
             Some(damage) => behind(&bytes, number, 0, found.txn, damage),
             None => {
-                let is_last = index + 1 == files.len() && number > mark.file;
+                let is_last = index + 1 == files.len() && mark.is_none_or(|mark| number > mark.file);
                 let (at, problem) = inspect_file(&bytes, number, is_last, &mut found, visit)?;
                 end = at;
                 if let Some(problem) = problem {
@@ -67,11 +67,10 @@ pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Re
             }
         }
     }
-    if mark.file > 0
-        && found.damage.is_none()
+    if found.damage.is_none()
         && let Some((path, problem)) = behind_mark(mark, &files, found.txn)
     {
-        // The last file is cut where it ends; one that is missing is damaged from its beginning.
+        // A last file is damaged from its end on, a missing file from its beginning on.
         let is_there = found.files.last() == Some(&path);
         if !is_there {
             found.files.push(path);
@@ -89,7 +88,7 @@ fn read(fs: &dyn Fs, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where a file ends or is damaged, and the kind of damage if there is any.
+/// Returns the end of the valid part of a file, and the kind of damage if there is any.
 fn inspect_file(
     bytes: &[u8],
     number: u64,

@@ -14,7 +14,7 @@
 //! end. Where each group is synced before the next is written, the next is two epochs on; where syncs overlap it is one,
 //! once all before its predecessor's epoch is durable.
 //!
-//! The last file could be gone or cut and look like a crash: [`Mark`] says how much was durable.
+//! A missing or truncated last file looks like a crash: [`Mark`] has a lower bound of the durable log.
 //!
 //! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
 
@@ -29,12 +29,12 @@ use tidalite_storage::fs::{DIRECT_UNIT, File, Fs, aligned};
 use tidalite_storage::{Error, Result};
 use tidalite_types::{ErrorKind, Txn};
 
-/// Its files have names that no cleaner of log files looks for.
+/// The files have no suffix, so that scripts that delete `*.log` do not match them.
 pub const FOLDER: &str = "wal";
-/// Where earlier builds kept files of the log, as `<number>.log`. They are read and released, never written.
+/// The folder of the log in earlier builds, with files `<number>.log`. They are read and released, never written.
 pub const OLD_FOLDER: &str = "log";
 pub(super) const MAGIC: &[u8; 8] = b"TIDELOG1";
-/// How files of every format begin; a digit follows.
+/// The first bytes of files of every format; the digit of the format follows.
 const MAGIC_OF_ALL: &[u8; 7] = b"TIDELOG";
 pub(super) const FILE_HEADER: u64 = 64;
 pub(super) const RECORD_HEADER: usize = 32;
@@ -148,7 +148,7 @@ pub struct LogWriter {
     poison: Option<String>,
 }
 
-/// A file that is not written any more.
+/// A full file, which is read-only.
 #[derive(Debug)]
 struct Full {
     path: PathBuf,
@@ -225,7 +225,7 @@ impl LogWriter {
             begun => begun?,
         };
         mark.note(Durable { file: current.number, bytes: FILE_HEADER, txn: found.txn });
-        // Tried again until it works; no file goes before.
+        // A failure is retried by the next write of the mark; `release` removes no file before that.
         let _ = mark.write();
         Ok(LogWriter {
             fs,
@@ -242,7 +242,7 @@ impl LogWriter {
         })
     }
 
-    /// What says how much of the log is durable: to be written now and then.
+    /// Returns the mark of the log, which the caller writes periodically.
     #[must_use]
     pub fn mark(&self) -> &Arc<Mark> {
         &self.mark
@@ -286,7 +286,7 @@ impl LogWriter {
         let old = std::mem::replace(&mut self.current, next);
         self.full.push_back(Full { path: old.path, last: self.txn, bytes: old.len });
         self.mark.note(Durable { file: number, bytes: FILE_HEADER, txn: self.txn });
-        // A lower bound that is lower for a while: whoever writes it next tries again.
+        // A failure leaves an older lower bound, which the next write of the mark replaces.
         let _ = self.mark.write();
         Ok(())
     }
@@ -364,7 +364,7 @@ impl LogWriter {
     }
 
     /// Gives up files with nothing after `txn`. Those kept as spares are used again; failing at that loses nothing.
-    /// The mark names a later file before any goes.
+    /// Writes the mark first, so that the mark names a later file before a file is removed.
     pub fn release(&mut self, txn: Txn) {
         if self.mark.write().is_err() {
             return;
@@ -393,7 +393,7 @@ impl LogWriter {
         self.spares.push((PathBuf::from(FOLDER).join(NEW_SPARE), self.file_bytes));
     }
 
-    /// Why it takes no more commits, if so.
+    /// Returns the reason why the log refuses commits, if it does.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.poison.as_deref()
@@ -472,7 +472,7 @@ pub(super) fn files(fs: &dyn Fs) -> Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
-/// Removes spares: an old use may still be in one; removing is simpler than proving that it cannot matter.
+/// Removes spares: a spare may have records of an earlier use.
 fn remove_spares(fs: &dyn Fs) -> Result<()> {
     for folder in [OLD_FOLDER, FOLDER] {
         let names = fs.list(Path::new(folder)).map_err(|e| Error::io("list", Path::new(folder), e))?;
@@ -483,8 +483,9 @@ fn remove_spares(fs: &dyn Fs) -> Result<()> {
     Ok(())
 }
 
-/// Why a log is not what its mark says: its place and the problem.
-pub(super) fn behind_mark(mark: Durable, files: &[(u64, PathBuf)], txn: Txn) -> Option<(PathBuf, String)> {
+/// Returns the file and the problem of a log that ends before its mark.
+pub(super) fn behind_mark(mark: Option<Durable>, files: &[(u64, PathBuf)], txn: Txn) -> Option<(PathBuf, String)> {
+    let mark = mark?;
     let at = |number: u64| files.iter().find(|file| file.0 == number).map(|file| file.1.clone());
     match at(mark.file) {
         None => {
@@ -499,7 +500,7 @@ pub(super) fn behind_mark(mark: Durable, files: &[(u64, PathBuf)], txn: Txn) -> 
     }
 }
 
-/// That of a file in a format of a later release.
+/// Returns an error for a file in the format of a later release.
 fn newer(bytes: &[u8], path: &Path) -> Option<Error> {
     let version = bytes.strip_prefix(MAGIC_OF_ALL)?.first().filter(|v| v.is_ascii_digit() && **v != MAGIC[7])?;
     let message = format!(
@@ -563,7 +564,7 @@ pub struct Replayed {
 pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Result<()>) -> Result<Replayed> {
     let mut found = Replayed { txn: from, ..Replayed::default() };
     remove_spares(fs)?;
-    let mark = mark::read(fs)?.unwrap_or_default();
+    let mark = mark::read(fs)?;
     let files = files(fs)?;
     let mut unsure: Vec<(Arc<dyn File>, PathBuf, Vec<u8>)> = Vec::new();
     for (i, (number, path)) in files.iter().enumerate() {
@@ -578,7 +579,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
             if let Some(error) = newer(&bytes, &path) {
                 return Err(error);
             }
-            let is_last = i + 1 == files.len() && number > mark.file;
+            let is_last = i + 1 == files.len() && mark.is_none_or(|mark| number > mark.file);
             if is_last && !(0..bytes.len()).step_by(8).any(is_record) {
                 // A crash came between giving the file its name and its header.
                 let _ = fs.remove(&path);
@@ -607,7 +608,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
         bytes.truncate(len as usize);
         unsure.push((file, path, bytes));
     }
-    if let Some((path, problem)) = (mark.file > 0).then(|| behind_mark(mark, &files, found.txn)).flatten() {
+    if let Some((path, problem)) = behind_mark(mark, &files, found.txn) {
         return Err(Error::corrupt(format!("{} is corrupt: {problem}", path.display())));
     }
     // Rows that will be shown must not vanish in a power loss that comes after. The last file with commits was perhaps

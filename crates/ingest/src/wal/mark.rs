@@ -2,15 +2,15 @@
 //!
 //! A last file that is missing, cut or zeroed looks like a log that ended earlier. The mark is a lower bound that lies
 //! in another folder: at an open the log must have the file that the mark names, and every commit up to the mark's.
-//! Writing the mark costs a sync, so commits do not wait for it: it is written when a file of the log begins, before
-//! files are released, at a clean end, and now and then by a thread that nobody waits for.
+//! A write of the mark costs a sync, so commits do not write the mark: a rotation of the log, a release of files, a clean
+//! close and the thread of jobs do.
 //!
-//! `wal-mark` has two slots, at 0 and at 4,096, written in turn: magic, sequence u64, file u64, bytes u64, commit u64,
+//! `wal-mark` has two slots, at 0 and at 4,096, written alternately: magic, sequence u64, file u64, bytes u64, commit u64,
 //! CRC32C u32 of the 40 bytes before. The valid slot with the greatest sequence counts. A file without a valid slot
-//! says nothing.
+//! is no mark.
 //!
-//! Always: what a slot says was synced before the slot was written. Crash: at any point; the mark says what it said
-//! before or what was being written.
+//! Always: the log is synced up to the position of a slot before the slot is written. Crash: at any point; the mark has
+//! the position before the write or the position that was being written.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,14 +19,14 @@ use tidalite_storage::fs::{File, Fs};
 use tidalite_storage::{Error, Result};
 use tidalite_types::Txn;
 
-/// Beside the manifest, so that the mark is there when the folder of the log is not.
+/// Next to the manifest, so that a loss of the log's folder leaves the mark.
 pub const PATH: &str = "wal-mark";
 const MAGIC: &[u8; 8] = b"TIDEMRK1";
 const SLOT_BYTES: usize = 44;
 /// Slots lie in different blocks of a disk.
 const SLOT_DISTANCE: u64 = 4096;
 
-/// What of the log is durable.
+/// A position of the log up to which the log is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Durable {
     /// The number of the last file.
@@ -37,7 +37,7 @@ pub struct Durable {
     pub txn: Txn,
 }
 
-/// What the mark of a folder says; `None` when there is none, or none that is whole.
+/// Reads the mark of a folder; `None` without a file or without a valid slot.
 pub fn read(fs: &dyn Fs) -> Result<Option<Durable>> {
     Ok(read_slots(fs)?.map(|(_, durable)| durable))
 }
@@ -82,7 +82,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, Durable)> {
     Some((sequence, Durable { file, bytes, txn: Txn(txn) }))
 }
 
-/// Removes the mark, durably: for those who take the log away.
+/// Removes the mark, durably, before the log itself is removed.
 pub fn remove(fs: &dyn Fs) -> Result<()> {
     match fs.remove(Path::new(PATH)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -95,7 +95,7 @@ pub fn remove(fs: &dyn Fs) -> Result<()> {
 #[derive(Debug)]
 pub struct Mark {
     fs: Arc<dyn Fs>,
-    /// What is durable now. Held for moments, never over a file operation.
+    /// The durable position of the log. This lock is never held over a file operation.
     noted: Mutex<Durable>,
     writing: Mutex<Writing>,
 }
@@ -108,20 +108,20 @@ struct Writing {
 }
 
 impl Mark {
-    /// The mark of a folder, with what it says.
+    /// Opens the mark of a folder and reads its position.
     pub fn open(fs: Arc<dyn Fs>) -> Result<Mark> {
         let (sequence, written) = read_slots(&*fs)?.unwrap_or_default();
         let writing = Mutex::new(Writing { file: None, sequence, written });
         Ok(Mark { fs, noted: Mutex::new(written), writing })
     }
 
-    /// So much is durable now.
+    /// Notes that the log is durable up to a position; [`Mark::write`] writes the position.
     pub fn note(&self, durable: Durable) {
         let mut noted = lock(&self.noted);
         *noted = durable.max(*noted);
     }
 
-    /// Makes the mark say what is durable now. Does nothing when it says so.
+    /// Writes the noted position, unless the mark has it.
     pub fn write(&self) -> Result<()> {
         let mut writing = lock(&self.writing);
         let durable = *lock(&self.noted);
@@ -133,17 +133,16 @@ impl Mark {
             Some(file) => file.clone(),
             None => self.file()?,
         };
-        // Also after a failure: the slot before may be the last that is whole.
-        writing.sequence += 1;
-        let at = writing.sequence % 2 * SLOT_DISTANCE;
-        file.write_all_at(&to_bytes(writing.sequence, durable), at).map_err(|e| io("write", e))?;
+        // After a failure the next attempt writes the same slot: the other slot may be the only valid one.
+        let sequence = writing.sequence + 1;
+        let at = sequence % 2 * SLOT_DISTANCE;
+        file.write_all_at(&to_bytes(sequence, durable), at).map_err(|e| io("write", e))?;
         file.sync().map_err(|e| io("sync", e))?;
-        writing.file = Some(file);
-        writing.written = durable;
+        *writing = Writing { file: Some(file), sequence, written: durable };
         Ok(())
     }
 
-    /// The file, made where it is not there; its name is durable when this returns.
+    /// Opens or creates the file; its name is durable when this returns.
     fn file(&self) -> Result<Arc<dyn File>> {
         let path = Path::new(PATH);
         let file = match self.fs.open_write(path) {

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`gathered`] rows of many
 //! commits read as one run; [`log`] files of records: appended,
-//! synced, replayed, recycled; [`mark`] how much of it is durable, said elsewhere; [`checkpoint`] what lets go of old ones; [`inspect`] the log read without
-//! touching it.
+//! synced, replayed, recycled; [`mark`] a lower bound of the durable log; [`checkpoint`] what lets go of old ones;
+//! [`inspect`] the log read without touching it.
 
 pub mod checkpoint;
 pub mod columns;

@@ -3,7 +3,7 @@
 use super::names::folded;
 use super::order::{out_of_list, position};
 use super::scope::Place;
-use super::select::Clauses;
+use super::select::{Clauses, aliases};
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use datafusion::common::Column;
@@ -60,25 +60,25 @@ impl Binder<'_> {
 
     /// Binds a key: a position of the SELECT list, a column, a SELECT alias, or an expression.
     fn group_key(&self, key: &ast::Expr, items: &[Expr], place: Place) -> Result<Expr> {
-        if let Some(position) = position(key) {
-            let found = position.checked_sub(1).and_then(|at| items.get(at));
-            return match found {
-                Some(item) => Ok(item.clone().unalias()),
-                None => Err(out_of_list("GROUP BY", position, key.span).into()),
-            };
+        match item_at(key, items, "GROUP BY")? {
+            Some(item) => Ok(item),
+            None => self.expr(key, place),
         }
-        self.expr(key, place)
     }
 
-    /// Binds the keys of DISTINCT ON, where a bare name is a SELECT alias first.
+    /// Binds the keys of DISTINCT ON, where a number is a position and a bare name is a SELECT alias first.
     pub(super) fn distinct_on(
         &self,
         distinct: Option<&ast::Distinct>,
-        aliases: &[(String, Expr)],
+        items: &[Expr],
         place: Place,
     ) -> Result<Vec<Expr>> {
         let Some(ast::Distinct::On(keys)) = distinct else { return Ok(Vec::new()) };
-        let key = |key: &ast::Expr| {
+        let aliases = aliases(items);
+        let key = |key: &ast::Expr| -> Result<Expr> {
+            if let Some(item) = item_at(key, items, "SELECT DISTINCT ON")? {
+                return Ok(item);
+            }
             if let ExprKind::Column(name) = &key.kind
                 && let [only] = name.parts.as_slice()
                 && let Some((_, value)) = aliases.iter().find(|(alias, _)| *alias == folded(only))
@@ -88,6 +88,15 @@ impl Binder<'_> {
             self.expr(key, place)
         };
         keys.iter().map(key).collect()
+    }
+}
+
+/// Returns the selected expression at the position that a key states; `None` for a key that is not a position.
+fn item_at(key: &ast::Expr, items: &[Expr], clause: &str) -> Result<Option<Expr>> {
+    let Some(position) = position(key) else { return Ok(None) };
+    match position.checked_sub(1).and_then(|at| items.get(at)) {
+        Some(item) => Ok(Some(item.clone().unalias())),
+        None => Err(out_of_list(clause, position, key.span).into()),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn projected(input: LogicalPlan, clauses: Clauses, distinct: Option<&
         None => (LogicalPlanBuilder::from(input).project(items)?.build()?, order),
         Some(ast::Distinct::Rows) => (LogicalPlanBuilder::from(input).project(items)?.distinct()?.build()?, order),
         Some(ast::Distinct::On(_)) => {
-            // The rows of the input are sorted, which have no SELECT alias.
+            // The sort is over the input, which has no SELECT aliases.
             let order = order.into_iter().map(|key| of_input(key, &items)).collect();
             (LogicalPlanBuilder::from(input).distinct_on(on, items, None)?.build()?, order)
         }

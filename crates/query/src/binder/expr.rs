@@ -2,6 +2,7 @@
 
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
+use crate::dialect::halves;
 use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -29,7 +30,7 @@ impl Binder<'_> {
             ExprKind::And(list) => joined(self.exprs(list, place)?, Expr::and),
             ExprKind::Or(list) => joined(self.exprs(list, place)?, Expr::or),
             ExprKind::Between { operand, negated, symmetric, low, high } => {
-                self.between((operand, low, high), *negated, *symmetric, place)
+                self.between(operand, low, high, *negated, *symmetric, place)
             }
             ExprKind::InList { operand, negated, list } => {
                 let operand = Box::new(self.expr(operand, place)?);
@@ -103,7 +104,9 @@ impl Binder<'_> {
 
     fn between(
         &self,
-        (operand, low, high): (&ast::Expr, &ast::Expr, &ast::Expr),
+        operand: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
         negated: bool,
         symmetric: bool,
         place: Place,
@@ -214,21 +217,10 @@ impl Binder<'_> {
 }
 
 /// Connects operands of AND or OR; a long chain becomes a balanced tree.
-fn joined(mut parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
+fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
     let missing = || crate::Error::internal("AND or OR without operands").into();
     if parts.len() < CHAIN_MAX {
         return parts.into_iter().reduce(join).ok_or_else(missing);
     }
-    while parts.len() > 1 {
-        let mut halves = Vec::with_capacity(parts.len().div_ceil(2));
-        let mut rest = parts.into_iter();
-        while let Some(left) = rest.next() {
-            halves.push(match rest.next() {
-                Some(right) => join(left, right),
-                None => left,
-            });
-        }
-        parts = halves;
-    }
-    parts.pop().ok_or_else(missing)
+    halves(parts, &join).ok_or_else(missing)
 }

@@ -30,7 +30,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    fn positional(values: Vec<Expr>) -> Arguments {
+    /// Returns arguments without names.
+    pub fn positional(values: Vec<Expr>) -> Arguments {
         let names = values.iter().map(|_| None).collect();
         Arguments { values, names }
     }
@@ -118,8 +119,10 @@ impl Binder<'_> {
                 Some(self.make_interval(args, place, span)?)
             }
             ("mode", []) if call.within_group.len() == 1 => {
-                let value = self.expr(&call.within_group[0].expr, place.within_call())?;
-                Some(self.aggregate_of("mode", vec![value], call.filter.as_ref(), Vec::new(), place)?)
+                let inner = place.within_call();
+                let value = self.expr(&call.within_group[0].expr, inner)?;
+                let filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?;
+                Some(self.aggregate_of("mode", vec![value], filter, Vec::new())?)
             }
             _ => None,
         })
@@ -213,18 +216,11 @@ impl Binder<'_> {
     }
 
     /// Binds an aggregate of plain arguments.
-    fn aggregate_of(
-        &self,
-        name: &str,
-        args: Vec<Expr>,
-        filter: Option<&ast::Expr>,
-        order_by: Vec<SortExpr>,
-        place: Place,
-    ) -> Result<Expr> {
+    fn aggregate_of(&self, name: &str, args: Vec<Expr>, filter: Option<Expr>, order_by: Vec<SortExpr>) -> Result<Expr> {
         let Some(function) = self.state.aggregate_functions().get(name).cloned() else {
             return Err(Error::internal(format!("aggregate {name} is not registered")).into());
         };
-        let filter = filter.map(|filter| self.expr(filter, place.within_call())).transpose()?.map(Box::new);
+        let filter = filter.map(Box::new);
         let raw = RawAggregateExpr { func: function, args, distinct: false, filter, order_by, null_treatment: None };
         self.planned_aggregate(raw)
     }
@@ -246,7 +242,7 @@ impl Binder<'_> {
         items.iter().map(|item| Ok(sort_key(item, self.expr(&item.expr, place)?))).collect()
     }
 
-    /// The first value in order that at least `share` of all values do not exceed.
+    /// Binds `percentile_disc`: the first value in order that at least `share` of all values do not exceed.
     fn percentile(
         &self,
         share: &ast::Expr,
@@ -258,26 +254,15 @@ impl Binder<'_> {
         let inner = place.within_call();
         let (value, schema) = (self.expr(&key.expr, inner)?, &place.scope.schema);
         let share = self.expr(share, inner)?;
-        let count = self.aggregate_of("count", vec![value.clone()], filter, Vec::new(), place)?;
-        let Some(array_agg) = self.state.aggregate_functions().get("array_agg").cloned() else {
-            return Err(Error::internal("aggregate array_agg is not registered").into());
-        };
+        let filter = filter.map(|filter| self.expr(filter, inner)).transpose()?;
+        let count = self.aggregate_of("count", vec![value.clone()], filter.clone(), Vec::new())?;
         let is_known = value.clone().is_not_null();
         let condition = match filter {
-            Some(filter) => is_known.and(self.expr(filter, inner)?),
+            Some(filter) => is_known.and(filter),
             None => is_known,
         };
         let order_by = vec![sort_key(key, value.clone())];
-        let filter = Some(Box::new(condition));
-        let raw = RawAggregateExpr {
-            func: array_agg,
-            args: vec![value],
-            distinct: false,
-            filter,
-            order_by,
-            null_treatment: None,
-        };
-        let values = self.planned_aggregate(raw)?;
+        let values = self.aggregate_of("array_agg", vec![value], Some(condition), order_by)?;
         let position = self.operator(BinaryOperator::Multiply, share, count, schema, span)?;
         let position = cast(self.scalar_call("ceil", vec![position])?, DataType::Int64);
         let position = self.scalar_call("greatest", vec![position, lit(1_i64)])?;
@@ -338,17 +323,7 @@ impl Binder<'_> {
             }
             SpecialCall::Round { .. } => unsupported("rounding of a time to a unit", span),
             SpecialCall::Keyword(name) => {
-                let call = FunctionCall {
-                    name: ObjectName { parts: vec![name.clone()], span: name.span },
-                    distinct: false,
-                    args: Vec::new(),
-                    order_by: Vec::new(),
-                    limit: None,
-                    nulls: None,
-                    within_group: Vec::new(),
-                    filter: None,
-                    over: None,
-                };
+                let call = FunctionCall::new(ObjectName { parts: vec![name.clone()], span: name.span });
                 self.named_function(&folded(name), &call, place, span)
             }
         }
@@ -445,9 +420,4 @@ fn check_level(expr: &Expr, name: &str, span: Span) -> Result<()> {
 
 pub(super) fn unknown_function(name: &str, span: Span) -> BindError {
     no_function(name).at(span.start as usize).into()
-}
-
-/// Returns arguments without names.
-pub(super) fn unnamed(values: Vec<Expr>) -> Arguments {
-    Arguments::positional(values)
 }

@@ -40,7 +40,7 @@ impl Binder<'_> {
             JoinKind::Anti(JoinSide::Left) => JoinType::LeftAnti,
             JoinKind::Anti(JoinSide::Right) => JoinType::RightAnti,
             JoinKind::Asof(by_time) => {
-                return self.joined_by_time(left, right, (by_time, &join.condition), env, span);
+                return self.joined_by_time(left, right, by_time, &join.condition, env, span);
             }
             JoinKind::Window(_) => return unsupported("WINDOW JOIN", span),
             JoinKind::Horizon(_) => return unsupported("HORIZON JOIN", span),
@@ -56,7 +56,7 @@ impl Binder<'_> {
                 Some(self.condition(condition, Place::new(&scope, env))?)
             }
             JoinCondition::Natural => {
-                let keys = common(&left, &right);
+                let keys = common(&left, &right, span)?;
                 if keys.is_empty() && join_type == JoinType::Inner {
                     return self.cross_joined(left, right);
                 }
@@ -89,16 +89,15 @@ fn kept(join_type: JoinType, left: Vec<ScopeColumn>, right: Vec<ScopeColumn>) ->
 }
 
 /// Returns the columns that both sides have, in the order of the left side.
-fn common(left: &Source, right: &Source) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
-    for (at, column) in left.columns.iter().enumerate().filter(|(_, column)| column.visibility.is_bare()) {
+fn common(left: &Source, right: &Source, span: Span) -> Result<Vec<Key>> {
+    let mut names: Vec<&str> = Vec::new();
+    for column in left.columns.iter().filter(|column| column.visibility.is_bare()) {
         let is_same = |other: &ScopeColumn| other.visibility.is_bare() && other.name == column.name;
-        let is_known = keys.iter().any(|key| left.columns[key.left].name == column.name);
-        if let Some(other) = right.columns.iter().position(is_same).filter(|_| !is_known) {
-            keys.push(Key { left: at, right: other });
+        if right.columns.iter().any(is_same) && !names.contains(&column.name.as_str()) {
+            names.push(&column.name);
         }
     }
-    keys
+    names.into_iter().map(|name| key(name, span, left, right)).collect()
 }
 
 fn key(name: &str, span: Span, left: &Source, right: &Source) -> Result<Key> {
@@ -165,7 +164,7 @@ fn merged(left: &Source, right: &Source, keys: &[Key], join: &JoinNode) -> Resul
     Ok(kept(join.join_type, of_left, of_right.collect()))
 }
 
-/// Returns the value of a merged column: of RIGHT joins the right one, of FULL joins the one that is there.
+/// Returns the value of a merged column: the right value for RIGHT joins, the first that is not NULL for FULL joins.
 fn merged_value(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result<Expr> {
     let (l, r) = (left.value.clone(), right.value.clone());
     if join.join_type == JoinType::Right {

@@ -2,21 +2,15 @@
 
 use super::operators::text;
 use super::{Binder, Result, unsupported};
-use crate::decimal::Decimal;
 use datafusion::arrow::array::types::IntervalMonthDayNano;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, lit};
-use std::cmp::Ordering;
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, ExprKind, Literal, UnaryOperator};
 use tidalite_types::Interval;
 use tidalite_types::interval::{IntervalField, IntervalFields};
-
-/// Digits that every double keeps.
-const DOUBLE_DIGITS: usize = 15;
-/// Digits of a DECIMAL.
-const DECIMAL_DIGITS: usize = 38;
 
 impl Binder<'_> {
     pub(super) fn literal(&self, literal: &Literal, span: Span) -> Result<Expr> {
@@ -98,17 +92,8 @@ fn fields(interval: &ast::Interval) -> Option<Option<IntervalFields>> {
 
 /// Returns the decimal of a number with more digits than a double keeps.
 fn decimal(digits: &str) -> Option<Expr> {
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let count = whole.len() + fraction.len();
-    let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|digit| digit.is_ascii_digit()));
-    if !is_plain || count <= DOUBLE_DIGITS || count > DECIMAL_DIGITS || digits.parse::<u64>().is_ok() {
-        return None;
-    }
-    let number: f64 = digits.parse().ok()?;
-    let is_kept = Decimal::from_double(number)?.compare(Decimal::parse(digits)?) == Some(Ordering::Equal);
-    let (precision, scale) = (u8::try_from(count).ok()?, i8::try_from(fraction.len()).ok()?);
-    let decimal = datafusion::arrow::datatypes::DataType::Decimal128(precision, scale);
-    (!is_kept).then(|| Expr::Cast(Cast::new(Box::new(text(digits)), decimal)))
+    let (precision, scale) = crate::dialect::decimal_digits(digits)?;
+    Some(Expr::Cast(Cast::new(Box::new(text(digits)), DataType::Decimal128(precision, scale))))
 }
 
 /// Returns the bytes of hexadecimal digits; an odd number of digits begins with a half byte.

@@ -61,17 +61,19 @@ impl Binder<'_> {
             return self.bare_column(only, place);
         }
         let parts = folded_parts(name);
-        if let [_, column] = parts.as_slice()
-            && SYSTEM_COLUMNS.contains(&column.as_str())
-        {
-            return Ok(lit(0_i64));
-        }
         // Tables of all levels precede parts of structs.
         for (level, scope) in place.scope.levels().enumerate() {
             if let Some((column, rest)) = of_table(scope, &parts, name.span)? {
                 let value = placed(column, scope, level)?;
                 return self.parts_of(value, &parts[parts.len() - rest..], place, name.span);
             }
+        }
+        // A column of the table precedes a system column of the same name.
+        if let [table, column] = parts.as_slice()
+            && SYSTEM_COLUMNS.contains(&column.as_str())
+            && has_table(place.scope, &TableReference::bare(table.as_str()))
+        {
+            return Ok(lit(0_i64));
         }
         for (level, scope) in place.scope.levels().enumerate() {
             if let Found::One(column) = scope.find(&parts[0]) {
@@ -156,9 +158,14 @@ fn placed(column: &ScopeColumn, scope: &Scope, level: usize) -> Result<Expr> {
     Ok(outer.data()?)
 }
 
+/// Returns true if a scope or a scope around it has a table.
+fn has_table(scope: &Scope, table: &TableReference) -> bool {
+    scope.levels().any(|scope| scope.has_table(table))
+}
+
 fn unknown(parts: &[String], name: &ObjectName, scope: &Scope) -> BindError {
     let (column, tables) = (parts.len() - 1, &parts[..parts.len() - 1]);
-    let is_known = table_reference(tables).is_some_and(|table| scope.levels().any(|scope| scope.has_table(&table)));
+    let is_known = table_reference(tables).is_some_and(|table| has_table(scope, &table));
     if is_known || tables.len() > TABLE_PARTS_MAX {
         return unknown_column(&parts[column], name.parts[column].span, scope);
     }
@@ -175,7 +182,7 @@ fn unknown(parts: &[String], name: &ObjectName, scope: &Scope) -> BindError {
 /// Returns the error for a column that no scope has.
 pub(super) fn unknown_column(name: &str, span: Span, scope: &Scope) -> BindError {
     let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
-    let error = error.about(name).at(span.start as usize);
+    let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN).at(span.start as usize);
     let columns = scope.levels().flat_map(|scope| &scope.columns);
     match nearest(name, columns.map(|column| column.name.as_str())) {
         Some(near) => error.with_hint(format!("perhaps you meant \"{near}\"")).into(),

@@ -1,14 +1,14 @@
 //! ORDER BY and LIMIT.
 
 use super::names::folded;
-use super::scope::{Env, Place, Scope};
+use super::scope::{Env, Place};
+use super::select::empty_scope;
 use super::{Binder, Result, unsupported};
 use crate::Error;
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, SortExpr, lit};
-use std::sync::Arc;
 use tidalite_sql::Span;
-use tidalite_sql::ast::{self, ExprKind, Limit, Literal, OrderItem, Query, UnaryOperator};
+use tidalite_sql::ast::{self, ExprKind, Limit, Literal, OrderBy, OrderItem, Query, UnaryOperator};
 use tidalite_types::SqlState;
 
 /// The rows that LIMIT, OFFSET and FETCH leave.
@@ -23,7 +23,7 @@ pub(super) enum LimitRows {
 }
 
 impl LimitRows {
-    /// Returns the rows with a negative LIMIT as a negative number, which the plan turns round.
+    /// Returns the rows with LIMIT -n as a negative number, which stands for the last rows.
     pub fn into_range(self, query: &Query) -> Result<LimitRows> {
         let LimitRows::Last = self else { return Ok(self) };
         match query.limit.as_deref() {
@@ -36,7 +36,7 @@ impl LimitRows {
     }
 }
 
-/// Returns the LIMIT of so many rows counted from the end.
+/// Returns the LIMIT for the last `rows` rows.
 fn from_end(rows: u64) -> Expr {
     lit(i64::try_from(rows).map_or(i64::MIN, |rows| -rows))
 }
@@ -76,8 +76,20 @@ impl Binder<'_> {
 
     /// Binds a number of rows, which names no column.
     fn count(&self, expr: &ast::Expr, env: &Env) -> Result<Expr> {
-        let scope = Scope { schema: Arc::new(DFSchema::empty()), columns: Vec::new(), outer: None };
+        let scope = empty_scope(None);
         self.expr(expr, Place::new(&scope, env))
+    }
+
+    /// Binds ORDER BY; `output` are the selected expressions.
+    pub(super) fn order_keys(&self, order: &OrderBy, output: &[Expr], place: Place) -> Result<Vec<SortExpr>> {
+        match order {
+            OrderBy::Items(items) => self.sort_keys(items, output, place),
+            OrderBy::All { descending, nulls_first } => {
+                let is_ascending = *descending != Some(true);
+                let key = |item| SortExpr::new(output_column(item), is_ascending, nulls_first.unwrap_or(!is_ascending));
+                Ok(output.iter().map(key).collect())
+            }
+        }
     }
 
     /// Binds the keys of ORDER BY; `output` are the selected expressions, by position and name.
@@ -117,6 +129,15 @@ pub(super) fn output_column(expr: &Expr) -> Expr {
     Expr::Column(Column::new(relation, name))
 }
 
+/// Returns the expressions of the SELECT list without aliases, each with its output column.
+pub(super) fn with_outputs(items: Vec<Expr>) -> Vec<(Expr, Column)> {
+    let with_output = |item: Expr| {
+        let (relation, name) = item.qualified_name();
+        (item.unalias(), Column::new(relation, name))
+    };
+    items.into_iter().map(with_output).collect()
+}
+
 fn name_of(expr: &Expr) -> Option<&String> {
     match expr {
         Expr::Column(column) => Some(&column.name),
@@ -140,10 +161,7 @@ pub(super) fn out_of_list(clause: &str, position: usize, span: Span) -> Error {
 
 /// Returns the position that an unsigned integer states.
 pub(super) fn position(expr: &ast::Expr) -> Option<usize> {
-    match &expr.kind {
-        ExprKind::Literal(Literal::Number(digits)) => digits.parse().ok(),
-        _ => None,
-    }
+    integer(expr).and_then(|position| usize::try_from(position).ok())
 }
 
 fn negative(expr: &ast::Expr) -> Option<u64> {

@@ -183,14 +183,25 @@ fn compared(left: Expr, op: Operator, right: Expr) -> Expr {
 fn any(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr> {
     let (min, max) = (array_min(array.clone()), array_max(array.clone()));
     let (bound, is_true) = match op {
-        Operator::Eq => return Ok(array_has(array, left)),
+        Operator::Eq => return null_if_unknown(array_has(array.clone(), left), array),
         Operator::Gt => (min.clone(), min.lt(left)),
         Operator::GtEq => (min.clone(), min.lt_eq(left)),
         Operator::Lt => (max.clone(), max.gt(left)),
         Operator::LtEq => (max.clone(), max.gt_eq(left)),
         _ => (max.clone(), min.not_eq(left.clone()).or(max.not_eq(left))),
     };
-    when(bound.is_not_null(), is_true).when(array.is_not_null(), lit(false)).otherwise(lit(ScalarValue::Boolean(None)))
+    let null = lit(ScalarValue::Boolean(None));
+    let found = when(bound.is_not_null(), is_true).when(array.clone().is_not_null(), lit(false)).otherwise(null)?;
+    null_if_unknown(found, array)
+}
+
+/// Returns NULL in place of false for an array with a NULL, whose comparison is unknown.
+fn null_if_unknown(found: Expr, array: Expr) -> datafusion::common::Result<Expr> {
+    Ok(found.or(when(has_null(array), lit(ScalarValue::Boolean(None))).otherwise(lit(false))?))
+}
+
+fn has_null(array: Expr) -> Expr {
+    array_position(array, lit(ScalarValue::Null), lit(1_i64)).is_not_null()
 }
 
 /// `left op ALL (array)`: true for an array without elements.
@@ -204,7 +215,7 @@ fn all(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr
         _ => array_has(array.clone(), left.clone()),
     };
     let null = lit(ScalarValue::Boolean(None));
-    let has_null = array_position(array.clone(), lit(ScalarValue::Null), lit(1_i64)).is_not_null();
+    let has_null = has_null(array.clone());
     when(array.clone().is_null(), null.clone())
         .when(cardinality(array).eq(lit(0_u64)), lit(true))
         .when(left.is_null(), null.clone())

@@ -9,17 +9,15 @@ use tidalite_sql::ast::{Body, OrderBy, Query};
 impl Binder<'_> {
     /// Binds the query of a statement; the rows that its own negative LIMIT takes are left to the caller.
     pub(super) fn statement(&self, query: &Query, env: &Env) -> Result<LogicalPlan> {
-        let limit = self.limit(query, env)?;
-        let limit = if matches!(limit, LimitRows::Last) { LimitRows::All } else { limit };
-        self.limited(query, env, limit)
+        self.limited(query, env, |limit| if matches!(limit, LimitRows::Last) { LimitRows::All } else { limit })
     }
 
     pub(super) fn query(&self, query: &Query, env: &Env) -> Result<LogicalPlan> {
-        let limit = self.limit(query, env)?;
-        self.limited(query, env, limit)
+        self.limited(query, env, |limit| limit)
     }
 
-    fn limited(&self, query: &Query, env: &Env, limit: LimitRows) -> Result<LogicalPlan> {
+    /// Binds a query; `own` returns the part of the limit that the plan applies.
+    fn limited(&self, query: &Query, env: &Env, own: fn(LimitRows) -> LimitRows) -> Result<LogicalPlan> {
         if !query.declare.is_empty() {
             return unsupported("DECLARE", query.span);
         }
@@ -27,6 +25,7 @@ impl Binder<'_> {
         if let Some(with) = &query.with {
             self.with(with, &mut inner)?;
         }
+        let limit = own(self.limit(query, &inner)?);
         let order = query.order_by.as_ref();
         let plan = match &query.body {
             Body::Select(select) => self.select(select, order, &inner)?,
@@ -51,11 +50,11 @@ impl Binder<'_> {
 
     /// Sorts rows that no SELECT computes: of set operations, VALUES and queries in parentheses.
     fn sorted(&self, plan: LogicalPlan, order: Option<&OrderBy>, env: &Env) -> Result<LogicalPlan> {
-        let Some(OrderBy::Items(items)) = order else { return Ok(plan) };
+        let Some(order) = order else { return Ok(plan) };
         let keys = {
             let scope = Scope::of_plan(&plan, env.outer);
             let columns: Vec<_> = scope.columns.iter().map(|column| column.value.clone()).collect();
-            self.sort_keys(items, &columns, Place::new(&scope, env))?
+            self.order_keys(order, &columns, Place::new(&scope, env))?
         };
         Ok(LogicalPlanBuilder::from(plan).sort(keys)?.build()?)
     }

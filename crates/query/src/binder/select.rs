@@ -1,7 +1,6 @@
 //! SELECT: the expressions of its clauses are bound over the columns of FROM, and planned in the order of evaluation.
 
 use super::aggregate::{Rebase, grouped};
-use super::order::output_column;
 use super::scope::{Aliases, Env, Place, Scope, Source};
 use super::window_join::has_window_join;
 use super::{Binder, Result, unsupported};
@@ -91,6 +90,7 @@ impl Binder<'_> {
             let error = error.with_code(SqlState::GROUPING_ERROR);
             return Err(error.at(condition.span.start as usize).into());
         }
+        check_no_window(&bound, "WHERE", condition)?;
         Ok(LogicalPlan::Filter(Filter::try_new(bound, Arc::new(plan))?))
     }
 
@@ -102,8 +102,11 @@ impl Binder<'_> {
             None => implied_groups(select, &items),
         };
         let having = select.having.as_ref().map(|having| self.expr(having, with_aliases(true))).transpose()?;
+        if let (Some(bound), Some(clause)) = (&having, &select.having) {
+            check_no_window(bound, "HAVING", clause)?;
+        }
         let qualify = select.qualify.as_ref().map(|qualify| self.expr(qualify, with_aliases(true))).transpose()?;
-        let on = self.distinct_on(select.distinct.as_ref(), &own, place)?;
+        let on = self.distinct_on(select.distinct.as_ref(), &items, place)?;
         let order = self.select_order(order, &items, place)?;
         Ok(Clauses { items, groups, having, qualify, order, on })
     }
@@ -112,15 +115,7 @@ impl Binder<'_> {
     fn select_order(&self, order: Option<&OrderBy>, items: &[Expr], place: Place) -> Result<Vec<SortExpr>> {
         let output = aliases(items);
         let place = Place { aliases: Aliases { list: &output, come_first: false }, ..place };
-        match order {
-            None => Ok(Vec::new()),
-            Some(OrderBy::Items(keys)) => self.sort_keys(keys, items, place),
-            Some(OrderBy::All { descending, nulls_first }) => {
-                let is_ascending = *descending != Some(true);
-                let key = |item| SortExpr::new(output_column(item), is_ascending, nulls_first.unwrap_or(!is_ascending));
-                Ok(items.iter().map(key).collect())
-            }
-        }
+        order.map_or_else(|| Ok(Vec::new()), |order| self.order_keys(order, items, place))
     }
 }
 
@@ -151,10 +146,18 @@ fn implied_groups(select: &Select, items: &[Expr]) -> Option<Vec<Expr>> {
     (!keys.is_empty()).then_some(keys)
 }
 
+/// Refuses window functions in a clause that is evaluated before them.
+fn check_no_window(bound: &Expr, clause: &str, condition: &ast::Expr) -> Result<()> {
+    if find_window_exprs(std::iter::once(bound)).is_empty() {
+        return Ok(());
+    }
+    let error = Error::invalid(format!("window functions are not allowed in {clause}")).with_hint("use QUALIFY");
+    Err(error.with_code(SqlState::WINDOWING_ERROR).at(condition.span.start as usize).into())
+}
+
 /// Plans the clauses of a SELECT over its rows.
 fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -> Result<LogicalPlan> {
-    let mut aggregates = find_aggregate_exprs(clauses.all());
-    aggregates.dedup();
+    let aggregates = find_aggregate_exprs(clauses.all());
     let is_grouped = clauses.groups.is_some() || !aggregates.is_empty();
     let (plan, clauses) = match is_grouped {
         true => grouped(input, clauses, aggregates)?,

@@ -3,6 +3,7 @@
 use super::scope::Env;
 use super::{Binder, Result, unsupported};
 use crate::Error;
+use crate::dialect::halves;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
@@ -14,27 +15,20 @@ const CHAIN_MAX: usize = 16;
 impl Binder<'_> {
     pub(super) fn set_operations(&self, first: &Body, rest: &[SetTerm], env: &Env) -> Result<LogicalPlan> {
         if rest.len() > CHAIN_MAX && is_chain(rest) {
-            let mut plans = vec![self.body(first, env)?];
+            let mut plans: Vec<Result<LogicalPlan>> = vec![Ok(self.body(first, env)?)];
             for term in rest {
-                plans.push(self.body(&term.body, env)?);
+                plans.push(Ok(self.body(&term.body, env)?));
             }
-            return balanced(plans, &rest[0]);
+            let join = |left: Result<LogicalPlan>, right: Result<LogicalPlan>| -> Result<LogicalPlan> {
+                combined(left?, right?, &rest[0])
+            };
+            return halves(plans, &join).unwrap_or_else(|| Err(Error::internal("a UNION without queries").into()));
         }
         let mut left = self.body(first, env)?;
         for term in rest {
             left = combined(left, self.body(&term.body, env)?, term)?;
         }
         Ok(left)
-    }
-
-    /// Combines two plans as a term says.
-    pub(super) fn set_operations_of(
-        &self,
-        left: LogicalPlan,
-        right: LogicalPlan,
-        term: &SetTerm,
-    ) -> Result<LogicalPlan> {
-        combined(left, right, term)
     }
 }
 
@@ -44,23 +38,8 @@ fn is_chain(rest: &[SetTerm]) -> bool {
     rest.iter().all(|term| term.op == SetOperator::Union && !term.by_name && is_all(term) == is_all(&rest[0]))
 }
 
-/// Combines neighbours until one plan is left.
-fn balanced(mut plans: Vec<LogicalPlan>, term: &SetTerm) -> Result<LogicalPlan> {
-    while plans.len() > 1 {
-        let mut combined_plans = Vec::with_capacity(plans.len().div_ceil(2));
-        let mut rest = plans.into_iter();
-        while let Some(left) = rest.next() {
-            combined_plans.push(match rest.next() {
-                Some(right) => combined(left, right, term)?,
-                None => left,
-            });
-        }
-        plans = combined_plans;
-    }
-    plans.pop().ok_or_else(|| Error::internal("a UNION without queries").into())
-}
-
-fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) -> Result<LogicalPlan> {
+/// Combines two plans by the operator of a term.
+pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) -> Result<LogicalPlan> {
     let is_all = term.quantifier == Some(SetQuantifier::All);
     if !term.by_name && left.schema().fields().len() != right.schema().fields().len() {
         let name = match term.op {

@@ -2,7 +2,7 @@
 
 use super::from::scope_of_both;
 use super::names::folded;
-use super::order::output_column;
+use super::order::{output_column, sort_key, with_outputs};
 use super::scope::{Aliases, Env, Found, Place, Scope, Source};
 use super::select::aliases;
 use super::{Binder, Result, unsupported};
@@ -51,11 +51,7 @@ impl Binder<'_> {
         let own = aliases(&items);
         let place = Place { aliases: Aliases { list: &own, come_first: true }, ..place };
         let having = select.having.as_ref().map(|having| self.expr(having, place)).transpose()?;
-        let named = items.into_iter().map(|item| {
-            let (relation, name) = item.qualified_name();
-            (item.unalias(), Column::new(relation, name))
-        });
-        let plan = sampling.grouped(named.collect(), having)?;
+        let plan = sampling.grouped(with_outputs(items), having)?;
         let plan = self.sampled_order(plan, select, order, env)?;
         let mut columns = plan.schema().columns();
         if columns.len() == width {
@@ -96,19 +92,22 @@ impl Binder<'_> {
         order: Option<&OrderBy>,
         env: &Env,
     ) -> Result<LogicalPlan> {
-        let Some(OrderBy::Items(keys)) = order else { return Ok(plan) };
+        let Some(order) = order else { return Ok(plan) };
         let keys = {
             let scope = Scope::of_plan(&plan, env.outer);
             let output: Vec<Expr> = scope.columns.iter().map(|column| column.value.clone()).collect();
             let place = Place::new(&scope, env);
             let key = |item: &OrderItem| match self.selected_at(&item.expr, select).and_then(|at| output.get(at)) {
-                Some(column) => Ok(super::order::sort_key(item, output_column(column))),
+                Some(column) => Ok(sort_key(item, output_column(column))),
                 None => {
                     let mut keys = self.sort_keys(std::slice::from_ref(item), &output, place)?;
                     keys.pop().ok_or_else(|| Error::internal("a key of ORDER BY is missing").into())
                 }
             };
-            keys.iter().map(key).collect::<Result<Vec<SortExpr>>>()?
+            match order {
+                OrderBy::Items(keys) => keys.iter().map(key).collect::<Result<Vec<SortExpr>>>()?,
+                OrderBy::All { .. } => self.order_keys(order, &output, place)?,
+            }
         };
         Ok(LogicalPlanBuilder::from(plan).sort(keys)?.build()?)
     }
@@ -183,7 +182,8 @@ impl Binder<'_> {
         &self,
         left: Source,
         right: Source,
-        (join, condition): (&AsofJoin, &JoinCondition),
+        join: &AsofJoin,
+        condition: &JoinCondition,
         env: &Env,
         span: Span,
     ) -> Result<Source> {
@@ -199,25 +199,42 @@ impl Binder<'_> {
         let scope = scope_of_both(&left, &right, env)?;
         let columns = scope.columns.clone();
         let join = TimeJoin::try_new(left.plan, right.plan, kind, &tolerance)?;
-        let (keys, of_right) = match condition {
+        let place = Place::new(&scope, env);
+        let (keys, of_right) = self.time_keys(condition, &join.left, &join.right, &kind.name(), place, span)?;
+        Ok(Source { plan: join.on(keys, of_right)?, columns })
+    }
+
+    /// Returns the keys of a join by time or window, and the condition of the right rows alone.
+    ///
+    /// `name` is the join in error texts.
+    pub(super) fn time_keys(
+        &self,
+        condition: &JoinCondition,
+        left: &LogicalPlan,
+        right: &LogicalPlan,
+        name: &str,
+        place: Place,
+        span: Span,
+    ) -> Result<(Vec<(Column, Column)>, Option<Expr>)> {
+        let keys = match condition {
             JoinCondition::None => (Vec::new(), None),
             JoinCondition::Natural => {
-                let error = Error::invalid(format!("NATURAL {} is not supported", kind.name()));
+                let error = Error::invalid(format!("NATURAL {name} is not supported"));
                 return Err(error.at(span.start as usize).into());
             }
             JoinCondition::Using(names) => {
-                let key = |name| plan::key_named(&folded(name), &join.left, &join.right);
+                let key = |name| plan::key_named(&folded(name), left, right);
                 (names.iter().map(key).collect::<crate::Result<Vec<_>>>()?, None)
             }
             JoinCondition::On(condition) => {
-                let bound = self.expr(condition, Place::new(&scope, env))?;
-                plan::keys_of_condition(&bound, &join.left, &join.right, &kind.name())?
+                let bound = self.expr(condition, place)?;
+                plan::keys_of_condition(&bound, left, right, name)?
             }
         };
-        for (l, r) in &keys {
-            plan::check_comparable((l, &join.left), (r, &join.right))?;
+        for (l, r) in &keys.0 {
+            plan::check_comparable((l, left), (r, right))?;
         }
-        Ok(Source { plan: join.on(keys, of_right)?, columns })
+        Ok(keys)
     }
 }
 

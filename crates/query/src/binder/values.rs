@@ -1,15 +1,14 @@
 //! VALUES.
 
 use super::names::folded_parts;
-use super::scope::{Env, Place, Scope};
+use super::scope::{Env, Place};
+use super::select::empty_scope;
 use super::{Binder, Result};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use std::sync::Arc;
 use tidalite_sql::ast::{self, ExprKind, Literal};
 use tidalite_types::{ColumnType, TimeUnit};
 
@@ -18,7 +17,7 @@ const MICROS_DIGITS: usize = 6;
 
 impl Binder<'_> {
     pub(super) fn rows_of_values(&self, rows: &[Vec<ast::Expr>], env: &Env) -> Result<LogicalPlan> {
-        let scope = Scope { schema: Arc::new(DFSchema::empty()), columns: Vec::new(), outer: env.outer };
+        let scope = empty_scope(env.outer);
         let place = Place::new(&scope, env);
         let mut values = rows
             .iter()

@@ -1,11 +1,12 @@
 //! Window functions: OVER, named windows, frames.
 
-use super::functions::{null_treatment, unknown_function};
+use super::functions::{Arguments, null_treatment, unknown_function};
 use super::literals::interval_value;
 use super::names::folded;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
+use crate::dialect::WITHOUT_FRAME;
 use crate::functions::excluding;
 use datafusion::common::{Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
@@ -20,9 +21,6 @@ use tidalite_sql::ast::{
 };
 use tidalite_types::{Interval, SqlState};
 
-/// Functions that no frame affects.
-const WITHOUT_FRAME: &[&str] =
-    &["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
 /// Functions that are both aggregates and window functions.
 const BY_POSITION: &[&str] = &["first_value", "last_value", "nth_value"];
 
@@ -59,7 +57,7 @@ impl Binder<'_> {
         let exclusion = window.frame.and_then(excluded).filter(|_| !WITHOUT_FRAME.contains(&name.as_str()));
         if let Some(what) = exclusion {
             let own = self.excluding(&name, args.values, &order_by, filter.take(), distinct)?;
-            args = super::functions::unnamed(own);
+            args = Arguments::positional(own);
             name = excluding::name(what, &name);
             distinct = false;
         }

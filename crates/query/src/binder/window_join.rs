@@ -1,15 +1,14 @@
 //! WINDOW JOIN: a SELECT of aggregates of the right rows around the time of each left row.
 
 use super::from::scope_of_both;
-use super::names::folded;
+use super::order::with_outputs;
 use super::scope::{Env, Place, Scope, Source};
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::plan::{self, Bound, WindowJoins};
-use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use std::sync::Arc;
-use tidalite_sql::ast::{Join, JoinCondition, JoinKind, Offset, OrderBy, Select, TableRef, WindowBound, WindowJoin};
+use tidalite_sql::ast::{Join, JoinKind, Offset, OrderBy, Select, TableRef, WindowBound, WindowJoin};
 
 /// The name of the clause in error texts.
 const NAME: &str = "WINDOW JOIN";
@@ -38,11 +37,7 @@ impl Binder<'_> {
         let scope = Scope { schema: Arc::new(windows.schema()?), columns, outer: env.outer };
         let stars = Place::new(&left_scope, env);
         let items = self.items_of(select, Place { windows: &select.windows, ..Place::new(&scope, env) }, stars)?;
-        let named = items.into_iter().map(|item| {
-            let (relation, name) = item.qualified_name();
-            (item.unalias(), Column::new(relation, name))
-        });
-        let plan = windows.planned(named.collect())?;
+        let plan = windows.planned(with_outputs(items))?;
         self.sampled_order(plan, select, order, env)
     }
 
@@ -69,24 +64,8 @@ impl Binder<'_> {
         let WindowJoin { lower, upper, includes_prevailing } = &**window;
         let right = self.table_ref(&TableRef { relation: join.relation.clone(), joins: Vec::new() }, env, None)?;
         let scope = scope_of_both(left, &right, env)?;
-        let keys = match &join.condition {
-            JoinCondition::None => (Vec::new(), None),
-            JoinCondition::Natural => {
-                let error = Error::invalid(format!("NATURAL {NAME} is not supported"));
-                return Err(error.at(span.start as usize).into());
-            }
-            JoinCondition::Using(names) => {
-                let key = |name| plan::key_named(&folded(name), &left.plan, &right.plan);
-                (names.iter().map(key).collect::<crate::Result<Vec<_>>>()?, None)
-            }
-            JoinCondition::On(condition) => {
-                let bound = self.expr(condition, Place::new(&scope, env))?;
-                plan::keys_of_condition(&bound, &left.plan, &right.plan, NAME)?
-            }
-        };
-        for (l, r) in &keys.0 {
-            plan::check_comparable((l, &left.plan), (r, &right.plan))?;
-        }
+        let of_both = Place::new(&scope, env);
+        let keys = self.time_keys(&join.condition, &left.plan, &right.plan, NAME, of_both, span)?;
         let left_scope = left.scope(env.outer);
         let place = Place::new(&left_scope, env);
         let bounds = [self.window_bound(lower, place)?, self.window_bound(upper, place)?];

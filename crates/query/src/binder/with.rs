@@ -2,6 +2,7 @@
 
 use super::names::folded;
 use super::scope::Env;
+use super::setops::combined;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -69,7 +70,7 @@ impl Binder<'_> {
         inner.name_plan(name.to_owned(), own);
         let step = self.body(&last.body, &inner)?;
         if !reads(&step, &source)? {
-            return self.set_operations_of(start, step, last);
+            return combined(start, step, last);
         }
         let is_distinct = last.quantifier != Some(SetQuantifier::All);
         Ok(LogicalPlanBuilder::from(start).to_recursive_query(name.to_owned(), step, is_distinct)?.build()?)

@@ -95,8 +95,8 @@ fn is_long<T>(mut node: &T, left: impl Fn(&T) -> Option<&T>) -> bool {
     true
 }
 
-/// Joins neighbours until one is left.
-fn halves<T>(mut parts: Vec<T>, join: &impl Fn(T, T) -> T) -> Option<T> {
+/// Joins neighbours until one is left; `None` without parts.
+pub(crate) fn halves<T>(mut parts: Vec<T>, join: &impl Fn(T, T) -> T) -> Option<T> {
     while parts.len() > 1 {
         let mut joined = Vec::with_capacity(parts.len().div_ceil(2));
         let mut rest = parts.into_iter();

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 const EXCLUDE: &str = "__exclude";
 
 /// Functions that look at no frame.
-const WITHOUT_FRAME: &[&str] =
+pub(crate) const WITHOUT_FRAME: &[&str] =
     &["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
 
 /// Notes what is excluded in the window whose tokens `out` ends with; whether there is one.

@@ -55,16 +55,18 @@ mod view;
 mod visit;
 mod windows;
 
+pub(crate) use balanced::halves;
 pub(crate) use change::EXCLUDED;
 pub(crate) use clauses::{INTERVAL, RANGE};
+pub(crate) use exclusions::WITHOUT_FRAME;
+pub(crate) use geohashes::text_of as geohash_text;
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
     Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
     table, text, time_join, window_join,
 };
-pub(crate) use geohashes::text_of as geohash_text;
-pub(crate) use synonyms::{AGGREGATE_NAMES, similar_to, with_backslashes};
+pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
 pub(crate) use timed::TIMED;
 pub(crate) use types::SqlTypes;

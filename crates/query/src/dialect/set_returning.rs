@@ -3,9 +3,9 @@
 //! `ARRAY(SELECT …)` becomes a sub-query that collects its rows, `FROM current_database()` a query of one row;
 //! `generate_subscripts` and `_pg_expandarray` become unnested lists.
 
-use super::{TidaliteDialect, relations};
 use super::laterals::columns_of;
 use super::sequences::call;
+use super::{TidaliteDialect, relations};
 use crate::functions::meta;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr,

@@ -6,9 +6,8 @@ use crate::Parameter;
 use crate::decimal::Decimal;
 use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DuplicateTreatment, ExactNumberInfo, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan,
-    VisitorMut,
+    BinaryOperator, CastKind, DataType, DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
 };
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -236,6 +235,15 @@ fn named(function: &mut Function) {
 /// Rewrites a number with more digits than a double keeps to a cast of its text to a decimal.
 fn long_number(value: &ValueWithSpan) -> Option<Expr> {
     let Value::Number(digits, _) = &value.value else { return None };
+    let (precision, scale) = decimal_digits(digits)?;
+    let data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(precision.into(), scale.into()));
+    let text = ValueWithSpan { value: Value::SingleQuotedString(digits.clone()), span: value.span };
+    let expr = Box::new(Expr::Value(text));
+    Some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
+}
+
+/// Returns precision and scale of a number with more digits than a double keeps; `None` for other numbers.
+pub(crate) fn decimal_digits(digits: &str) -> Option<(u8, i8)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let count = whole.len() + fraction.len();
     let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|digit| digit.is_ascii_digit()));
@@ -244,11 +252,8 @@ fn long_number(value: &ValueWithSpan) -> Option<Expr> {
     }
     let number: f64 = digits.parse().ok()?;
     let is_kept = Decimal::from_double(number)?.compare(Decimal::parse(digits)?) == Some(Ordering::Equal);
-    let scale = i64::try_from(fraction.len()).ok()?;
-    let data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(count as u64, scale));
-    let text = ValueWithSpan { value: Value::SingleQuotedString(digits.clone()), span: value.span };
-    let expr = Box::new(Expr::Value(text));
-    (!is_kept).then_some(Expr::Cast { kind: CastKind::Cast, expr, data_type, array: false, format: None })
+    let (precision, scale) = (u8::try_from(count).ok()?, i8::try_from(fraction.len()).ok()?);
+    (!is_kept).then_some((precision, scale))
 }
 
 /// The pattern of SIMILAR TO as a regular expression of all of a text.

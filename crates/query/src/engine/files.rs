@@ -119,8 +119,8 @@ impl Engine {
         }
     }
 
-    /// As `urls` for a path of this machine, where not every file may be read: files of a folder are named one by one,
-    /// since links in it may lead elsewhere.
+    /// As `urls` for a local path with confined access: lists the files of a folder and resolves each, since a folder
+    /// may have links to files outside of it.
     async fn confined(&self, path: &str) -> Result<Vec<ListingTableUrl>> {
         let local = ObjectStoreUrl::local_filesystem();
         let (base, pattern) = globs::split(path).map_or((path, None), |(base, pattern)| (base, Some(pattern)));
@@ -222,7 +222,7 @@ fn not_found(path: &str) -> Error {
 }
 
 fn unreadable(url: &ListingTableUrl, error: Error) -> Error {
-    // The stock text goes on about schemas.
+    // DataFusion appends a sentence about schemas.
     let text = error.to_string();
     let text = text.split(". Cannot infer schema").next().unwrap_or_default();
     Error::new(error.kind(), format!("could not read {url}: {text}"))

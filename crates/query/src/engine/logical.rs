@@ -1,5 +1,5 @@
-//! The plan of a query before it is optimized: by the binder, or by the rewrites of [`crate::dialect`] and DataFusion's
-//! SQL planner for what the binder does not know yet.
+//! The logical plan of a query before optimization. The binder plans the query, or, for a form that the binder does not
+//! know yet, the rewrites of [`crate::dialect`] and DataFusion's SQL planner.
 
 use super::{Engine, again, plans};
 use crate::binder::{self, BindError, Tree};
@@ -51,7 +51,7 @@ impl Engine {
         self.front_end.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The plan before it is optimised, the state that knows its tables, and what it names.
+    /// Returns the plan before optimization, the state with the tables of the plan, and the kinds of names in the query.
     pub(super) fn logical<'a>(
         self: &'a Arc<Self>,
         state: &'a SessionState,

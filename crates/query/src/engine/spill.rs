@@ -1,8 +1,8 @@
-//! Files that operators spill to: in one folder, within one limit for all queries.
+//! Spill files of operators, in one folder and with one limit for all queries.
 //!
-//! Each process has a folder of its own below the folder of the setting, `tidalite-spill-<process>-<time>`, with a lock
-//! that is held while the process lives. It is made at the first spill and removed at the end. What a process that was
-//! killed left behind is removed by the next one, files of its own only: by their names, in folders whose lock is free.
+//! Each process creates a folder `tidalite-spill-<process>-<time>` below the folder of the setting, at the first spill,
+//! holds a lock in that folder and removes the folder at the end. [`clean`] removes the folders of killed processes: by
+//! the names of folder and files, and only if the lock is free.
 
 use crate::Error;
 use bytes::Bytes;
@@ -23,11 +23,10 @@ const PREFIX: &str = "tidalite-spill-";
 const LOCK: &str = "lock";
 const NEW_LOCK: &str = "lock.new";
 const FILE_PREFIX: &str = "spill-";
-/// Read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 128 << 10;
 
-/// Removes what processes that were killed left in a spill folder. Other files are left alone, and so is what cannot be
-/// removed.
+/// Removes the files of killed processes from a spill folder, as far as possible. Other files stay.
 pub fn clean(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -52,15 +51,15 @@ fn clean_one(folder: &Path) -> io::Result<()> {
     fs::remove_dir(folder)
 }
 
-/// The files that queries of one database spill to.
+/// The spill files of one database.
 #[derive(Debug)]
 pub(super) struct Spills {
-    /// As the setting says.
+    /// The folder of the setting.
     folder: PathBuf,
     bytes_max: u64,
     used: Arc<AtomicU64>,
     next: AtomicU64,
-    /// Made at the first spill.
+    /// `None` before the first spill.
     own: Mutex<Option<Own>>,
 }
 
@@ -85,6 +84,7 @@ impl Spills {
                 own.insert(made).path.clone()
             }
         };
+        drop(own);
         let path = folder.join(format!("{FILE_PREFIX}{}", self.next.fetch_add(1, Relaxed)));
         OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok(Spilled {
@@ -103,7 +103,7 @@ impl Own {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
         let path = folder.join(format!("{PREFIX}{}-{nanos}", std::process::id()));
         fs::create_dir(&path)?;
-        // Locked before it has its name: a lock that is free belongs to a process that is gone.
+        // Lock before rename: a free lock under the final name belongs to a dead process.
         let unnamed = path.join(NEW_LOCK);
         let lock = OpenOptions::new().write(true).create_new(true).open(&unnamed)?;
         lock.try_lock().map_err(io::Error::other)?;
@@ -114,12 +114,12 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // Files go when their queries do, and queries before the engine.
+        // Queries remove their files, and end before the engine is dropped.
         let _ = fs::remove_file(self.path.join(LOCK)).and_then(|()| fs::remove_dir(&self.path));
     }
 }
 
-/// The factory that DataFusion asks for files.
+/// Creates spill files for DataFusion.
 #[derive(Debug)]
 pub(super) struct Factory(pub(super) Arc<Spills>);
 
@@ -130,7 +130,7 @@ impl TempFileFactory for Factory {
     }
 }
 
-/// The system refused a file or its bytes.
+/// Returns the error of a file operation that failed.
 fn refused(folder: &Path, bytes_max: u64, error: &io::Error) -> Error {
     let message = format!(
         "could not write a spill file in {} (setting spill.folder, at most {bytes_max} bytes by spill.bytes_max): {error}",
@@ -141,7 +141,7 @@ fn refused(folder: &Path, bytes_max: u64, error: &io::Error) -> Error {
 
 fn spill_error(message: String) -> Error {
     let error = Error::new(ErrorKind::Unavailable, message).with_code(SqlState::DISK_FULL);
-    error.with_hint("free space there, name another folder, or let queries keep more in memory: query.memory_bytes")
+    error.with_hint("free disk space, change spill.folder, or raise query.memory_bytes")
 }
 
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl SpillFile for Spilled {
         Some(self.bytes.load(Relaxed))
     }
 
-    /// Opened now, so that the file may go while it is read.
+    /// Opens the file at once, so that the file may be removed during the read.
     fn read_stream(&self) -> DataFusionResult<Pin<Box<dyn Stream<Item = DataFusionResult<Bytes>> + Send>>> {
         let file = File::open(&self.path).map_err(|e| self.refused(&e))?;
         let pieces = try_unfold(file, |mut file| async move {
@@ -238,7 +238,7 @@ impl SpillWriter for Writing {
     }
 }
 
-/// The error of ours inside of one of the system.
+/// Returns the [`Error`] inside of an I/O error.
 pub(crate) fn ours(error: &io::Error) -> Option<&Error> {
     error.get_ref()?.downcast_ref()
 }
@@ -301,7 +301,7 @@ mod tests {
         left.sort();
         assert_eq!(left, ["other", "spill-1", "tidalite-spill-mine"], "a folder without a lock is not ours");
         assert!(path("tidalite-spill-mine/spill-notes").exists() && file.path.exists());
-        // A file that somebody put into a folder of ours keeps it.
+        // A foreign file in a spill folder keeps the folder.
         fs::create_dir(&dead).unwrap();
         for file in [dead.join(LOCK), dead.join("spill-3"), dead.join("notes")] {
             fs::write(file, "x").unwrap();

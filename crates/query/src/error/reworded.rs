@@ -14,8 +14,7 @@ pub(super) fn reworded(message: &str) -> Option<Error> {
     GROUPS.iter().find_map(|words| words(message))
 }
 
-const GROUPS: &[fn(&str) -> Option<Error>] = 
-    &[grouped, positions, casts, calls, operators, clauses, queries, patterns];
+const GROUPS: &[fn(&str) -> Option<Error>] = &[grouped, positions, casts, calls, operators, clauses, queries, patterns];
 
 fn about(message: String, subject: &str) -> Error {
     let mut error = Error::invalid(message);
@@ -140,22 +139,24 @@ fn calls(message: &str) -> Option<Error> {
 }
 
 fn operators(message: &str) -> Option<Error> {
-    let no_operator =
-        |text: String| Some(Error::invalid(text).with_hint(NO_OPERATOR).with_code(SqlState::UNDEFINED_FUNCTION));
+    let no_operator = |(left, sign, right): (String, &str, String)| {
+        let error = about(format!("operator does not exist: {left} {sign} {right}"), &sign.to_lowercase());
+        Some(error.with_hint(NO_OPERATOR).with_code(SqlState::UNDEFINED_FUNCTION))
+    };
     if let Some(rest) = message.split_once("annot coerce arithmetic expression ").map(|(_, rest)| rest) {
         let (expr, _) = rest.split_once(" to valid types")?;
-        return no_operator(format!("operator does not exist: {}", operands(expr)?));
+        return no_operator(operands(expr)?);
     }
     if let Some(rest) = message.split_once("annot get result type for temporal operation ").map(|(_, rest)| rest) {
         let (expr, _) = rest.split_once(": ")?;
-        return no_operator(format!("operator does not exist: {}", operands(expr)?));
+        return no_operator(operands(expr)?);
     }
     if let Some(rest) = message.split_once("annot infer common argument type for comparison operation ") {
-        return no_operator(format!("operator does not exist: {}", operands(rest.1)?));
+        return no_operator(operands(rest.1)?);
     }
     if let Some(pair) = between(message, "common type to coerce ", " in LIKE expression") {
         let (left, right) = pair.split_once(" and ")?;
-        return no_operator(format!("operator does not exist: {} LIKE {}", sql_type(left), sql_type(right)));
+        return no_operator((sql_type(left), "LIKE", sql_type(right)));
     }
     if message.contains("annot create filter with non-boolean predicate") {
         let (_, name) = message.rsplit_once(" returning ")?;
@@ -165,8 +166,8 @@ fn operators(message: &str) -> Option<Error> {
     None
 }
 
-/// `Float64 + Utf8View` as `DOUBLE + VARCHAR`.
-fn operands(expr: &str) -> Option<String> {
+/// Splits `Float64 + Utf8View` into `DOUBLE`, `+` and `VARCHAR`.
+fn operands(expr: &str) -> Option<(String, &'static str, String)> {
     const SIGNS: &[&str] = &[
         " IS DISTINCT FROM ",
         " IS NOT DISTINCT FROM ",
@@ -187,7 +188,7 @@ fn operands(expr: &str) -> Option<String> {
     ];
     let sign = SIGNS.iter().find(|sign| expr.contains(**sign))?;
     let (left, right) = expr.split_once(sign)?;
-    Some(format!("{}{sign}{}", sql_type(left), sql_type(right)))
+    Some((sql_type(left), sign.trim(), sql_type(right)))
 }
 
 /// Errors of LIMIT, OFFSET and WINDOW.

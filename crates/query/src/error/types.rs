@@ -151,7 +151,10 @@ mod tests {
     fn messages_have_no_internal_names() {
         for (message, expected) in [
             ("arrays_zip expects array arguments, got Utf8", "arrays_zip expects array arguments, got VARCHAR"),
-            ("casting from FixedSizeBinary(16) to Utf8View not supported", "casting from UUID to VARCHAR not supported"),
+            (
+                "casting from FixedSizeBinary(16) to Utf8View not supported",
+                "casting from UUID to VARCHAR not supported",
+            ),
             ("type Decimal128(12, 2) is not Struct", "type DECIMAL(12,2) is not Struct"),
             ("price > Int64(1) AND s = Utf8(\"a b\")", "price > 1 AND s = 'a b'"),
             ("Timestamp(ns) or List(Int64), a List", "TIMESTAMP_NS or ARRAY, a List"),

@@ -108,8 +108,8 @@ impl Cells {
         Cells { fold, name, lengths: None, cells: Vec::new() }
     }
 
-    /// Makes room for arrays of a shape, and returns where its elements are.
-    fn room(&mut self, lengths: &[usize]) -> Result<Vec<usize>> {
+    /// Extends the cells to arrays of a shape, and returns the positions of the elements of such an array.
+    fn extended(&mut self, lengths: &[usize]) -> Result<Vec<usize>> {
         let own = self.lengths.clone().unwrap_or_else(|| vec![0; lengths.len()]);
         let both: Vec<usize> = own.iter().zip(lengths).map(|(a, b)| *a.max(b)).collect();
         if both != own || self.lengths.is_none() {
@@ -125,8 +125,12 @@ impl Cells {
     }
 
     fn add(&mut self, array: &Shaped) -> Result<()> {
-        for (at, value) in self.room(&array.lengths)?.into_iter().zip(&array.values) {
+        // Arrays usually have the same shape, in which the position of an element is its number.
+        let is_known = self.lengths.as_ref() == Some(&array.lengths);
+        let moved = if is_known { None } else { Some(self.extended(&array.lengths)?) };
+        for (n, value) in array.values.iter().enumerate() {
             if let Some(value) = value {
+                let at = moved.as_ref().map_or(n, |moved| moved[n]);
                 self.merge(at, Cell { count: 1.0, value: *value, lost: 0.0 });
             }
         }
@@ -259,7 +263,7 @@ impl Accumulator for Accumulated {
             }
             let parts = [1, 2, 3].map(|n| lists[n].value(row));
             let [counts, values, lost] = parts.each_ref().map(|part| part.as_primitive::<Float64Type>());
-            for (n, at) in self.cells.room(&lengths)?.into_iter().enumerate() {
+            for (n, at) in self.cells.extended(&lengths)?.into_iter().enumerate() {
                 self.cells.merge(at, Cell { count: counts.value(n), value: values.value(n), lost: lost.value(n) });
             }
         }

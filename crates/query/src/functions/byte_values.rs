@@ -47,7 +47,13 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         let count = |bytes: &[u8]| bytes.iter().map(|byte| i64::from(byte.count_ones())).sum::<i64>();
         Ok(Arc::new(bytes.as_binary_view().iter().map(|bytes| bytes.map(count)).collect::<Int64Array>()))
     }),
-    function("convert_from", "bytes and the name of their encoding", &[Kind::TextOrBytes, Kind::Text], Gives::Text, convert_from),
+    function(
+        "convert_from",
+        "bytes and the name of their encoding",
+        &[Kind::TextOrBytes, Kind::Text],
+        Gives::Text,
+        convert_from,
+    ),
     function("convert_to", "a text and the name of an encoding", &[Kind::Text, Kind::Text], Gives::Bytes, convert_to),
 ];
 

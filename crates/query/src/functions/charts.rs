@@ -191,7 +191,7 @@ impl Points {
     fn add(&mut self, times: &Int64Array, values: &Float64Array) -> Result<()> {
         let is_valid = |row: &usize| values.is_valid(*row) && times.is_valid(*row);
         self.points.extend((0..values.len()).filter(is_valid).map(|row| (times.value(row), values.value(row))));
-        // A width makes the text short, but not what has to be kept for it.
+        // A width limits the text, not the points of the state, which the memory limit covers.
         if self.frame.width.is_none() && self.points.len() > CHARS_MAX {
             return Err(Error::invalid(format!("a sparkline would have more than {CHARS_MAX} characters"))
                 .about(SPARKLINE)

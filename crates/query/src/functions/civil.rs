@@ -51,7 +51,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: is_leap_year,
         ..PLAIN
     },
-    // A NULL is no last day: QuestDB's answer is false.
+    // NULL gives false, as in QuestDB.
     Scalar {
         name: "is_end_of_month",
         takes: "a timestamp",

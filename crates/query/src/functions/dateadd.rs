@@ -1,7 +1,7 @@
-//! `dateadd('d', n, ts [, zone])`: a timestamp so many units on; a day that its month does not have is the month's last.
+//! `dateadd('d', n, ts [, zone])`: adds units to a timestamp; a day that the month lacks becomes its last.
 //!
-//! With a time zone, days and longer units are added to what clocks in the zone show: a day later is the same time of
-//! day there. Units of a fixed length up to hours do not depend on the zone.
+//! With a time zone, days and longer units are added to the local time of the zone: a day later is the same local time of
+//! day. Units of a fixed length up to hours do not depend on the zone.
 
 use super::times::{self, letter};
 use super::timestamp_floor::time_zone;
@@ -56,6 +56,8 @@ impl ScalarUDFImpl for DateAdd {
         let times = times::ticks(&arrays[2])?;
         let zones = arrays.get(3).map(|zones| zones.as_string_view());
         let is_of_clock = unit.nanos().is_none_or(|nanos| nanos >= i128::from(DAY_NANOS));
+        // All rows usually have the same zone.
+        let mut known: Option<(&str, Zone)> = None;
         let mut out = Vec::with_capacity(times.len());
         for row in 0..times.len() {
             if counts.is_null(row) || times.is_null(row) || zones.is_some_and(|zones| zones.is_null(row)) {
@@ -63,9 +65,13 @@ impl ScalarUDFImpl for DateAdd {
                 continue;
             }
             let stride = Stride { count: counts.value(row), unit };
-            let zone = zones.map(|zones| time_zone(zones.value(row))).transpose()?;
-            let sum = match zone.filter(|_| is_of_clock) {
-                Some(zone) => added_in(zone, times.value(row), stride, time_unit),
+            if let Some(text) = zones.map(|zones| zones.value(row))
+                && known.is_none_or(|(last, _)| last != text)
+            {
+                known = Some((text, time_zone(text)?));
+            }
+            let sum = match known.filter(|_| is_of_clock) {
+                Some((_, zone)) => added_in(zone, times.value(row), stride, time_unit),
                 None => stride.add_to(times.value(row), 1, time_unit),
             };
             out.push(Some(sum.ok_or_else(|| Error::invalid("timestamp out of range"))?));

@@ -1,7 +1,7 @@
 //! `+`, `-`, `*`, `/` and `%` of decimals, in place of Arrow's kernels: Arrow's result type cannot hold a product of
 //! two DECIMAL(38,18) of 100 or more.
 //!
-//! The result type holds every result exactly, up to 76 digits. Where 76 digits are too few, the scale is reduced, at
+//! The result type holds every result exactly, up to 76 digits. If 76 digits are too few, the scale is reduced, at
 //! least to that of both operands and [`SCALE_MIN`], and results are rounded, halves away from zero. Quotients have
 //! [`QUOTIENT_DIGITS`] digits more than the dividend, or the scale of the divisor if that is larger. Overflow is an error.
 

@@ -45,7 +45,7 @@ fn refused() -> Error {
     Error::invalid(TAKES).about("avg")
 }
 
-/// How the factor of a row is found.
+/// The factor of a row: the weight of its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Factor {
     Fixed(f64),
@@ -75,7 +75,7 @@ impl Factor {
         }
     }
 
-    /// Returns the factor of a row `nanos` after the row before.
+    /// Returns the factor of a row that is `nanos` apart from the previous row.
     fn of(self, nanos: f64) -> f64 {
         match self {
             Factor::Fixed(alpha) => alpha,
@@ -106,7 +106,7 @@ fn averages(factor: Factor, rows: &Rows) -> Float64Array {
         state = Some(match state {
             None => (value * volume, volume),
             Some((numerator, denominator)) => {
-                let alpha = factor.of((time - last_time.unwrap_or(time)) as f64);
+                let alpha = factor.of(time.abs_diff(last_time.unwrap_or(time)) as f64);
                 match rows.volumes {
                     None => (alpha * value + (1.0 - alpha) * numerator, 1.0),
                     Some(_) => (
@@ -246,6 +246,9 @@ mod tests {
         let found = of(factor, &[10.0, 20.0, 500.0].map(Some), None, Some(&[0, half, half]));
         let found: Vec<f64> = found.into_iter().flatten().collect();
         assert!((found[1] - 15.0).abs() < 1e-8 && found[2] == found[1], "{found:?}");
+        // In descending order the distance is the same.
+        let found = of(factor, &[10.0, 20.0].map(Some), None, Some(&[half, 0]));
+        assert!(found[1].is_some_and(|average| (average - 15.0).abs() < 1e-8), "{found:?}");
     }
 
     #[test]

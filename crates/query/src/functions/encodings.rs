@@ -4,11 +4,14 @@
 use super::guarded::BYTES_MAX;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine, alphabet};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryBuilder, Int32Array, StringViewArray,
+    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryBuilder, Int32Array, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::Result;
+use std::fmt::Write;
 use std::sync::Arc;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
@@ -77,43 +80,23 @@ fn bytes(column: &ArrayRef, row: usize) -> Option<&[u8]> {
     }
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// RFC 4648, section 4; a text that is decoded may lack the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
-/// Encodes with padding and without line ends (RFC 4648, section 4).
+/// Encodes with padding and without line ends.
 fn encoded(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let all = group.iter().fold(0_u32, |all, byte| all << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
-        for n in 0..4 {
-            let digit = char::from(ALPHABET[(all >> (18 - 6 * n)) as usize & 63]);
-            out.push(if n <= group.len() { digit } else { '=' });
-        }
-    }
-    out
+    BASE64.encode(bytes)
 }
 
-/// Decodes base 64; white space does not count and the padding may be missing. `None` for other texts.
+/// Decodes base 64 without its white space; `None` for other texts.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    let mut digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let padding = digits.iter().rev().take_while(|byte| **byte == b'=').count();
-    if padding > 2 || padding > 0 && !digits.len().is_multiple_of(4) {
-        return None;
-    }
-    digits.truncate(digits.len() - padding);
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for group in digits.chunks(4) {
-        let mut all = 0_u32;
-        for byte in group {
-            let digit = ALPHABET.iter().position(|known| known == byte)?;
-            all = all << 6 | u32::try_from(digit).ok()?;
-        }
-        all <<= 6 * (4 - group.len());
-        match group.len() {
-            1 => return None,
-            count => out.extend_from_slice(&all.to_be_bytes()[1..count]),
-        }
-    }
-    Some(out)
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    BASE64.decode(digits).ok()
 }
 
 /// QuestDB's second argument limits the bytes that are encoded so that the text has at most that length.
@@ -155,13 +138,21 @@ fn from_base64(call: &Call) -> Result<ArrayRef> {
 }
 
 fn sha1(call: &Call) -> Result<ArrayRef> {
-    let text = |row: usize| {
-        bytes(&call.columns[0], row).map(|bytes| {
-            let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes);
-            digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-        })
-    };
-    Ok(Arc::new((0..call.rows).map(text).collect::<StringViewArray>()))
+    let mut out = StringViewBuilder::with_capacity(call.rows);
+    let mut text = String::new();
+    for row in 0..call.rows {
+        let Some(bytes) = bytes(&call.columns[0], row) else {
+            out.append_null();
+            continue;
+        };
+        text.clear();
+        for byte in ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref().iter() {
+            // Writing to a String never fails.
+            let _ = write!(text, "{byte:02x}");
+        }
+        out.append_value(&text);
+    }
+    Ok(Arc::new(out.finish()))
 }
 
 fn to_uuid(call: &Call) -> Result<ArrayRef> {

@@ -72,11 +72,17 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-pub(super) fn each<T>(call: &Call, of: fn(&[f64]) -> T) -> impl Iterator<Item = Option<T>> {
+/// Applies a function to the arguments of each row; `None` if one of them is NULL.
+pub(super) fn each<T>(call: &Call, of: impl Fn(&[f64]) -> T) -> impl Iterator<Item = Option<T>> {
     let columns: Vec<_> = call.columns.iter().map(|c| c.as_primitive::<Float64Type>().clone()).collect();
+    let mut values = Vec::with_capacity(columns.len());
     (0..call.rows).map(move |row| {
-        let values: Option<Vec<f64>> = columns.iter().map(|c| c.is_valid(row).then(|| c.value(row))).collect();
-        values.map(|values| of(&values))
+        if columns.iter().any(|column| column.is_null(row)) {
+            return None;
+        }
+        values.clear();
+        values.extend(columns.iter().map(|column| column.value(row)));
+        Some(of(&values))
     })
 }
 

@@ -40,7 +40,8 @@ enum Guard {
     Size(Size),
     Types,
     Nullif,
-    Quick(Quick),
+    /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).
+    Pattern(Option<Quick>),
     /// How many units of the length a byte has, and how those of text are quickly had.
     Length(i32, Option<Quick>),
 }
@@ -61,7 +62,10 @@ const GUARDS: &[(&str, Guard)] = &[
     ("greatest", Guard::Types),
     ("least", Guard::Types),
     ("nullif", Guard::Nullif),
-    ("regexp_replace", Guard::Quick(groups_of)),
+    ("regexp_like", Guard::Pattern(None)),
+    ("regexp_match", Guard::Pattern(None)),
+    ("regexp_count", Guard::Pattern(None)),
+    ("regexp_replace", Guard::Pattern(Some(groups_of))),
     ("character_length", Guard::Length(1, Some(char_lengths_of))),
     ("octet_length", Guard::Length(1, None)),
     ("bit_length", Guard::Length(8, None)),
@@ -80,6 +84,12 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         Some(ScalarUDF::new_from_impl(Guarded { inner, guard: *guard, signature }))
     });
     guarded.collect()
+}
+
+/// Returns true if the second argument of a stock function is a regular expression.
+pub(crate) fn takes_pattern(function: &ScalarUDF) -> bool {
+    let guarded = function.inner().downcast_ref::<Guarded>();
+    guarded.is_some_and(|guarded| matches!(guarded.guard, Guard::Pattern(_)))
 }
 
 /// The function to call instead when its arguments are constants that make much: one that is not worked out once, since
@@ -230,9 +240,9 @@ impl ScalarUDFImpl for Guarded {
                 }
                 self.inner.invoke_with_args(args)
             }
-            Guard::Types => self.inner.invoke_with_args(args),
+            Guard::Types | Guard::Pattern(None) => self.inner.invoke_with_args(args),
             Guard::Nullif => nullif_of(&args),
-            Guard::Quick(quick) => self.quickly(quick, args),
+            Guard::Pattern(Some(quick)) => self.quickly(quick, args),
             Guard::Length(units, quick) => match (args.args.first(), quick) {
                 (Some(value), _) if are_bytes(&value.data_type()) => {
                     Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))

@@ -23,25 +23,18 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: shift,
         ..PLAIN
     },
-    Scalar {
-        name: "array_sort",
-        takes: SORT_TAKES,
-        kinds: &[Kind::List, Kind::Any, Kind::Any],
-        least: 1,
-        gives: Gives::Like(0),
-        call: array_sort,
-        ..PLAIN
-    },
-    Scalar {
-        name: "list_sort",
-        takes: SORT_TAKES,
-        kinds: &[Kind::List, Kind::Any, Kind::Any],
-        least: 1,
-        gives: Gives::Like(0),
-        call: array_sort,
-        ..PLAIN
-    },
+    Scalar { name: "array_sort", ..SORT },
+    Scalar { name: "list_sort", ..SORT },
 ];
+
+const SORT: Scalar = Scalar {
+    takes: SORT_TAKES,
+    kinds: &[Kind::List, Kind::Any, Kind::Any],
+    least: 1,
+    gives: Gives::Like(0),
+    call: array_sort,
+    ..PLAIN
+};
 
 fn list(column: &ArrayRef) -> Result<&ListArray> {
     column.as_list_opt::<i32>().ok_or_else(|| Error::internal(format!("{} is no list", column.data_type())).into())

@@ -146,8 +146,19 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
     let times = date_trunc::functions().into_iter();
     let times = times.chain(to_timestamp::ToTime::all().map(ScalarUDF::new_from_impl));
     let nows = now::Now::all().map(ScalarUDF::new_from_impl);
-    let all = intervals.into_iter().chain(others).chain(nows).chain(times).chain(postgres::functions()).chain(random::functions());
-    let all = all.chain(plain).chain(guarded::functions()).chain(rounding::functions()).chain(signed::functions()).chain(array_values::functions());
+    let all = intervals
+        .into_iter()
+        .chain(others)
+        .chain(nows)
+        .chain(times)
+        .chain(postgres::functions())
+        .chain(random::functions());
+    let all = all
+        .chain(plain)
+        .chain(guarded::functions())
+        .chain(rounding::functions())
+        .chain(signed::functions())
+        .chain(array_values::functions());
     all.map(Arc::new).collect()
 }
 

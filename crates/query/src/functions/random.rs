@@ -148,9 +148,10 @@ impl ScalarUDFImpl for Function {
             }
             _ => self.of.name,
         };
-        let own = args.scalar_arguments.get(if self.of.is_seeded { SEEDED_ARGUMENTS } else { 0 }..).unwrap_or_default();
-        let types = args.arg_fields.get(if self.of.is_seeded { SEEDED_ARGUMENTS } else { 0 }..).unwrap_or_default();
-        Ok(crate::door::field(self.of.name, type_of_call(seeded, own, types)?, true))
+        let first = if self.of.is_seeded { SEEDED_ARGUMENTS } else { 0 };
+        let constants = args.scalar_arguments.get(first..).unwrap_or_default();
+        let fields = args.arg_fields.get(first..).unwrap_or_default();
+        Ok(crate::door::field(self.of.name, type_of_call(seeded, constants, fields)?, true))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

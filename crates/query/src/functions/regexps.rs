@@ -83,27 +83,26 @@ fn compiled(pattern: &str, flags: &str, name: &str) -> Result<Regex> {
     builder.build().map_err(|_| Error::invalid(format!("invalid regular expression: \"{pattern}\"")).about(name).into())
 }
 
-/// The pattern of the row before mostly is that of the next.
+/// The compiled pattern of the previous row, which is reused if the pattern is the same.
 #[derive(Default)]
 struct Patterns {
     last: Option<(String, String, Regex)>,
 }
 
 impl Patterns {
-    fn get(&mut self, pattern: &str, flags: &str, name: &str) -> Result<Regex> {
-        match &self.last {
-            Some((known, with, regex)) if known == pattern && with == flags => Ok(regex.clone()),
-            _ => {
-                let regex = compiled(pattern, flags, name)?;
-                self.last = Some((pattern.to_owned(), flags.to_owned(), regex.clone()));
-                Ok(regex)
-            }
-        }
+    /// Returns the compiled pattern; not a clone, whose caches would be built again for each row.
+    fn get(&mut self, pattern: &str, flags: &str, name: &str) -> Result<&Regex> {
+        let is_known = |(known, with, _): &(String, String, Regex)| known == pattern && with == flags;
+        let last = match self.last.take().filter(is_known) {
+            Some(last) => last,
+            None => (pattern.to_owned(), flags.to_owned(), compiled(pattern, flags, name)?),
+        };
+        Ok(&self.last.insert(last).2)
     }
 }
 
-fn text(call: &Call, n: usize, row: usize) -> String {
-    call.columns.get(n).map_or_else(String::new, |column| column.as_string_view().value(row).to_owned())
+fn text<'a>(call: &Call<'a>, n: usize, row: usize) -> &'a str {
+    call.columns.get(n).map_or("", |column| column.as_string_view().value(row))
 }
 
 fn is_null(call: &Call, row: usize) -> bool {
@@ -121,8 +120,8 @@ fn split(call: &Call) -> Result<ArrayRef> {
             lengths.push(0);
             continue;
         }
-        let regex = patterns.get(&text(call, 1, row), &text(call, 2, row), call.name)?;
-        let parts = parts(texts.value(row), &regex);
+        let regex = patterns.get(text(call, 1, row), text(call, 2, row), call.name)?;
+        let parts = parts(texts.value(row), regex);
         lengths.push(parts.len());
         parts.into_iter().for_each(|part| out.append_value(part));
     }
@@ -163,7 +162,7 @@ fn matched(
     let from = usize::try_from(from).ok().filter(|from| *from > 0).ok_or_else(|| wrong(call, "start", from))?;
     let nth = usize::try_from(nth).ok().filter(|nth| *nth > 0).ok_or_else(|| wrong(call, "n", nth))?;
     let number = usize::try_from(number).map_err(|_| wrong(call, "subexpr", number))?;
-    let regex = patterns.get(&text(call, 1, row), &text(call, flags, row), call.name)?;
+    let regex = patterns.get(text(call, 1, row), text(call, flags, row), call.name)?;
     let of = call.columns[0].as_string_view().value(row);
     let Some((start, _)) = of.char_indices().nth(from - 1) else { return Ok(None) };
     let found = regex.captures_iter(&of[start..]).nth(nth - 1);
@@ -225,7 +224,9 @@ fn unescaped(text: &str) -> Result<String> {
                 Some(b'U') => (1, 8),
                 _ => (0, 4),
             };
-            let number = rest.get(skip..skip + digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            // A sign would be accepted by the parser of the standard library.
+            let number = rest.get(skip..skip + digits).filter(|own| own.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            let number = number.and_then(|digits| u32::from_str_radix(digits, 16).ok());
             units.push(number.ok_or_else(refused)?);
             rest = &rest[skip + digits..];
             match rest.strip_prefix('\\') {
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!(found(r"d\0061t\+000061").as_deref(), Some("data"));
         assert_eq!(found(r"\u0061\U00000062\\").as_deref(), Some(r"ab\"));
         assert_eq!(found(r"\d83d\de00!").as_deref(), Some("😀!"));
-        assert_eq!([found(r"\00"), found(r"\d83d"), found(r"\0000")], [const { None }; 3]);
+        assert_eq!([r"\00", r"\d83d", r"\0000", r"\u+061"].map(found), [const { None }; 4]);
     }
 
     #[test]

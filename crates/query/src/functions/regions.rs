@@ -14,66 +14,49 @@ use std::sync::Arc;
 const D5: &[Kind] = &[Kind::Double; 5];
 const D6: &[Kind] = &[Kind::Double; 6];
 
+const fn region(
+    name: &'static str,
+    takes: &'static str,
+    kinds: &'static [Kind],
+    call: fn(&Call) -> Result<ArrayRef>,
+) -> Scalar {
+    Scalar { name, takes, kinds, gives: Gives::Boolean, call, ..PLAIN }
+}
+
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
-        name: "within",
-        takes: "the text of a geohash, and those of one or more regions",
-        kinds: &[Kind::Text, Kind::Text],
         is_variadic: true,
-        gives: Gives::Boolean,
-        call: within,
-        ..PLAIN
+        ..region("within", "the text of a geohash, and those of one or more regions", &[Kind::Text, Kind::Text], within)
     },
-    Scalar {
-        name: "within_box",
-        takes: "x and y of a point, and those of the least and the greatest corner",
-        kinds: D6,
-        gives: Gives::Boolean,
-        call: |call| {
+    region("within_box", "x and y of a point, and those of the least and the greatest corner", D6, |call| {
+        tested(call, |v| Ok(v[2] <= v[0] && v[0] <= v[4] && v[3] <= v[1] && v[1] <= v[5]))
+    }),
+    region("within_radius", "x and y of a point, those of a centre, and a radius", D5, |call| {
+        tested(call, |v| {
+            radius(call.name, v[4])?;
+            Ok((v[0] - v[2]).hypot(v[1] - v[3]) <= v[4])
+        })
+    }),
+    region(
+        "geo_within_radius_latlon",
+        "a latitude and a longitude, those of a centre, and a radius in metres",
+        D5,
+        |call| {
             tested(call, |v| {
-                finite(call.name, v)?;
-                Ok(v[2] <= v[0] && v[0] <= v[4] && v[3] <= v[1] && v[1] <= v[5])
-            })
-        },
-        ..PLAIN
-    },
-    Scalar {
-        name: "within_radius",
-        takes: "x and y of a point, those of a centre, and a radius",
-        kinds: D5,
-        gives: Gives::Boolean,
-        call: |call| {
-            tested(call, |v| {
-                finite(call.name, v)?;
-                radius(call.name, v[4])?;
-                Ok((v[0] - v[2]).hypot(v[1] - v[3]) <= v[4])
-            })
-        },
-        ..PLAIN
-    },
-    Scalar {
-        name: "geo_within_radius_latlon",
-        takes: "a latitude and a longitude, those of a centre, and a radius in metres",
-        kinds: D5,
-        gives: Gives::Boolean,
-        call: |call| {
-            tested(call, |v| {
-                finite(call.name, v)?;
                 radius(call.name, v[4])?;
                 place(call.name, v[0], v[1])?;
                 place(call.name, v[2], v[3])?;
                 Ok(distance_m((v[0], v[1]), (v[2], v[3])) <= v[4])
             })
         },
-        ..PLAIN
-    },
+    ),
 ];
 
 fn wrong(name: &str, what: &str) -> Error {
     Error::invalid(format!("{name} takes {what}")).about(name)
 }
 
-fn finite(name: &str, values: &[f64]) -> Result<()> {
+fn check_numbers(name: &str, values: &[f64]) -> Result<()> {
     match values.iter().any(|value| value.is_nan()) {
         true => Err(wrong(name, "numbers other than NaN").into()),
         false => Ok(()),
@@ -91,9 +74,13 @@ fn place(name: &str, latitude: f64, longitude: f64) -> Result<()> {
     Ok(())
 }
 
+/// Applies a test to the numbers of each row.
+///
+/// # Errors
+/// Fails for NaN.
 fn tested(call: &Call, test: impl Fn(&[f64]) -> Result<bool>) -> Result<ArrayRef> {
-    let flags = geo::each(call, <[f64]>::to_vec).map(|row| row.map(|values| test(&values)).transpose());
-    Ok(Arc::new(flags.collect::<Result<BooleanArray>>()?))
+    let test = |values: &[f64]| check_numbers(call.name, values).and_then(|()| test(values));
+    Ok(Arc::new(geo::each(call, test).map(Option::transpose).collect::<Result<BooleanArray>>()?))
 }
 
 /// Returns the bits of a geohash, in letters or in binary digits.
@@ -112,6 +99,8 @@ fn bits(text: &str) -> Result<(u64, u32)> {
 
 fn binary(digits: &str) -> Option<(u64, u32)> {
     let bits = u32::try_from(digits.len()).ok().filter(|bits| (1..=geo::BITS_MAX).contains(bits))?;
+    // A sign would be accepted by the parser of the standard library.
+    let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| matches!(byte, b'0' | b'1')))?;
     Some((u64::from_str_radix(digits, 2).ok()?, bits))
 }
 
@@ -143,6 +132,6 @@ mod tests {
         assert_eq!(bits("u3").expect("a geohash"), (0b11010_00011, 10));
         assert_eq!(bits("#u3").expect("a geohash"), (0b11010_00011, 10));
         assert_eq!(bits("##110").expect("a geohash"), (0b110, 3));
-        assert!(bits("").is_err() && bits("a").is_err() && bits("##2").is_err());
+        assert!(bits("").is_err() && bits("a").is_err() && bits("##2").is_err() && bits("##+1").is_err());
     }
 }

@@ -130,15 +130,14 @@ fn mapped(
     map: &mut dyn FnMut(usize, ArrayRef) -> Result<ArrayRef>,
 ) -> Result<ArrayRef> {
     if let Some(inner) = list.values().as_list_opt::<i32>() {
-        // Lists outside of the offsets belong to no row; row 0 stands in.
-        let mut owners = vec![0; inner.len()];
-        for (at, row) in rows.iter().enumerate() {
-            let offsets = list.value_offsets();
-            owners[offsets[at] as usize..offsets[at + 1] as usize].fill(*row);
-        }
-        let inner = mapped(inner, &owners, map)?;
+        // A slice of a column has the inner lists of all rows of the column, and a slice may have no rows.
+        let (start, end) = (list.value_offsets()[0] as usize, list.value_offsets()[list.len()] as usize);
+        let owners = rows.iter().zip(list.offsets().lengths());
+        let owners: Vec<usize> = owners.flat_map(|(row, length)| std::iter::repeat_n(*row, length)).collect();
+        let inner = mapped(&inner.slice(start, end - start), &owners, map)?;
         let item = crate::door::item(inner.data_type().clone());
-        return Ok(Arc::new(ListArray::try_new(item, list.offsets().clone(), inner, list.nulls().cloned())?));
+        let offsets = OffsetBuffer::from_lengths(list.offsets().lengths());
+        return Ok(Arc::new(ListArray::try_new(item, offsets, inner, list.nulls().cloned())?));
     }
     let (mut parts, mut lengths) = (Vec::new(), Vec::with_capacity(list.len()));
     for (at, row) in rows.iter().enumerate() {
@@ -181,6 +180,25 @@ mod tests {
         assert_eq!(positions(&[2, 2], &[2, 3]), [0, 1, 3, 4]);
         assert_eq!(positions(&[3], &[5]), [0, 1, 2]);
         assert_eq!(positions(&[0, 2], &[2, 2]), [0_usize; 0]);
+    }
+
+    /// A slice without rows has the inner lists of the whole column.
+    #[test]
+    fn inner_lists_of_a_slice() {
+        let rows: Vec<_> = (0..3).map(|n| Some(array(&[1, 1], &[f64::from(n)]))).collect();
+        let column = column_of(rows.clone(), 2).expect("a column");
+        let mapped_rows = |from: usize, count: usize| {
+            let (slice, mut seen) = (column.slice(from, count), Vec::new());
+            let found = innermost(slice.as_list::<i32>(), &mut |row, values| {
+                seen.push(row);
+                Ok(values)
+            })
+            .expect("lists");
+            let read: Vec<_> = (0..count).map(|row| shaped(&found, row, "f").expect("rectangular")).collect();
+            assert_eq!(read, rows[from..from + count]);
+            seen
+        };
+        assert_eq!([mapped_rows(0, 3), mapped_rows(1, 1), mapped_rows(2, 0)], [vec![0, 1, 2], vec![0], vec![]]);
     }
 
     #[test]

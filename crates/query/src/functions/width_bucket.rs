@@ -1,6 +1,7 @@
 //! `width_bucket(x, low, high, count)` and `width_bucket(x, thresholds)` of PostgreSQL.
 //!
-//! Integers and decimals are exact; doubles go by PostgreSQL's arithmetic of doubles.
+//! Bounds that are integers or decimals are exact, and doubles use PostgreSQL's arithmetic of doubles. Thresholds other
+//! than integers are compared as doubles.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar, is_null};
 use crate::Error;

@@ -22,7 +22,7 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
         && let Some(function) = array_elements::of_rows(name)
     {
         if call.distinct || call.filter.is_some() || !call.order_by.is_empty() {
-            let text = format!("{name} of several arrays is no aggregate: DISTINCT, FILTER and ORDER BY do not apply");
+            let text = format!("DISTINCT, FILTER and ORDER BY are not supported by {name} of several arrays");
             return Err(Error::invalid(text).about(name));
         }
         return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, call.args))));
@@ -30,8 +30,9 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
     if name == APPROX_PERCENTILE
         && let Some(percentiles) = call.args.get(1).and_then(items)
     {
-        if percentiles.len() > PERCENTILES_MAX {
-            return Err(Error::invalid(format!("approx_percentile takes up to {PERCENTILES_MAX} percentiles"))
+        // Without percentiles nothing would be left to aggregate.
+        if !(1..=PERCENTILES_MAX).contains(&percentiles.len()) {
+            return Err(Error::invalid(format!("approx_percentile takes 1 to {PERCENTILES_MAX} percentiles"))
                 .about("approx_percentile"));
         }
         let one = |percentile| {

@@ -148,7 +148,6 @@ fn constant(number: Decimal) -> Option<Expr> {
 }
 
 fn calculated(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
-    let operand = |expr: &Expr, number: Decimal| constant(number).unwrap_or_else(|| expr.clone());
     let (a, b) = match (side(left, schema), side(right, schema)) {
         (Side::Constant(a), Side::Constant(b)) => return Ok(folded((left, a), op, (right, b))),
         (Side::Decimal(_), Side::Decimal(_) | Side::Integer(_)) | (Side::Integer(_), Side::Decimal(_)) => {
@@ -159,6 +158,14 @@ fn calculated(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFR
         _ => return Ok(None),
     };
     Ok(decimal_arithmetic::call(a, op, b))
+}
+
+/// Returns the operand of a calculation: a literal of a decimal type keeps its type, another number gets its digits.
+fn operand(expr: &Expr, number: Decimal) -> Expr {
+    match expr {
+        Expr::Literal(value, _) if value.data_type().is_decimal() => expr.clone(),
+        _ => constant(number).unwrap_or_else(|| expr.clone()),
+    }
 }
 
 /// Folds two constants, at least one not an integer, if the result is a constant of the same kind.
@@ -172,7 +179,7 @@ fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal
         return None;
     }
     if of_a.is_decimal() || of_b.is_decimal() {
-        return decimal_arithmetic::call(constant(a)?, op, constant(b)?);
+        return decimal_arithmetic::call(operand(left, a), op, operand(right, b));
     }
     let scale = a.scale.max(b.scale).max(0);
     let at_scale = |number: Decimal| Some(number.rescaled(scale)?.floor);

@@ -55,9 +55,9 @@ mod tail;
 mod ties;
 mod time_arithmetic;
 mod time_casts;
-mod time_parts;
 mod time_join;
 mod time_order;
+mod time_parts;
 mod totals;
 mod turned;
 mod using;
@@ -104,11 +104,11 @@ pub(crate) use subscripts::Subscripts;
 pub(crate) use tail::{last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
-pub(crate) use time_parts::TimeParts;
 pub(crate) use time_join::{
     Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, check_comparable, filters_on_left, key_named, keys_of_condition,
 };
 pub(crate) use time_order::in_time_order;
+pub(crate) use time_parts::TimeParts;
 pub(crate) use totals::TotalsOfBlocks;
 pub(crate) use window_join::{Bound, WindowJoinColumns, WindowJoinSpec, WindowJoins, behind};
 pub(crate) use window_keys::keys_as_columns;

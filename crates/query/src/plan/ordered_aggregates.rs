@@ -1,5 +1,5 @@
-//! What goes by an order of rows: `first(x)` and its like get the designated timestamp of theirs as a second argument, and
-//! those that are told an order of their own (`first(x ORDER BY y)`) go by that.
+//! Aggregates that depend on the order of rows: `first(x)` and similar aggregates get the designated timestamp as an
+//! additional argument, unless the call has its own order (`first(x ORDER BY y)`).
 
 use crate::functions::{charts, is_ordered, paths, pick};
 use crate::{Error, Result};
@@ -42,7 +42,7 @@ pub(crate) fn in_order_of_time(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(done.data)
 }
 
-/// Whether an aggregate goes by the time of its rows and was not told which.
+/// Returns true for an aggregate over rows in the order of time without its own ORDER BY.
 pub(super) fn is_by_time(function: &AggregateFunction) -> bool {
     goes_by_time(function) && function.params.order_by.is_empty()
 }
@@ -54,7 +54,7 @@ fn goes_by_time(function: &AggregateFunction) -> bool {
     (count == 1 && is_of_one) || is_sparkline || paths::BY_TIME.contains(&(name, count))
 }
 
-/// Whether an aggregate is told an order, of which it knows nothing by itself.
+/// Returns true for an aggregate over rows in the order of time whose call has its own ORDER BY.
 fn has_own_order(function: &AggregateFunction) -> bool {
     !function.params.order_by.is_empty() && goes_by_time(function)
 }

@@ -1,15 +1,13 @@
 //! `.` of a regular expression matches line breaks too, as in PostgreSQL: patterns get the flag `(?s)`.
 
 use super::settled::{is_text, together};
+use crate::functions::guarded;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
 /// The flag under which `.` matches every character.
 const FLAG: &str = "(?s)";
-
-/// Functions whose second argument is a regular expression.
-const FUNCTIONS: &[&str] = &["regexp_like", "regexp_match", "regexp_count", "regexp_instr", "regexp_replace"];
 
 /// Returns an operator or a function of regular expressions with the flag in its pattern; `None` for other expressions.
 ///
@@ -24,7 +22,7 @@ pub(super) fn with_flag(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> 
             let right = flagged(right, schema)?.map(Box::new);
             Ok(right.map(|right| Expr::BinaryExpr(BinaryExpr { left: left.clone(), op: *op, right })))
         }
-        Expr::ScalarFunction(function) if FUNCTIONS.contains(&function.name()) => {
+        Expr::ScalarFunction(function) if guarded::takes_pattern(&function.func) => {
             let [_, pattern, ..] = function.args.as_slice() else { return Ok(None) };
             let Some(pattern) = flagged(pattern, schema)? else { return Ok(None) };
             let mut args = function.args.clone();
@@ -54,7 +52,7 @@ fn flagged(pattern: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     Ok(text.map(|text| Expr::Literal(literal(Some(format!("{FLAG}{text}"))), metadata.clone())))
 }
 
-/// Returns whether a computed pattern begins with the flag: rules of the analyzer may run twice.
+/// Returns true if a computed pattern begins with the flag: rules of the analyzer may run twice.
 fn has_flag(pattern: &Expr) -> bool {
     match pattern {
         Expr::Literal(value, _) => value.try_as_str().flatten().is_some_and(|text| text.starts_with(FLAG)),

@@ -48,7 +48,7 @@ struct Clause {
     fills: Vec<FillValue>,
 }
 
-/// The clause as it is written, with its constants bound.
+/// The clause as written in the statement, with bound constants.
 pub(crate) struct SampleBy {
     /// Such as `15m`.
     pub stride: String,
@@ -75,7 +75,7 @@ pub(crate) enum FillValue {
     Other(String),
 }
 
-/// Rows with the bucket of each, which are to be grouped.
+/// The input of SAMPLE BY with a column for the bucket of each row, before grouping.
 pub(crate) struct Sampling {
     bucketed: LogicalPlan,
     time: Column,
@@ -101,7 +101,7 @@ impl Sampling {
         &self.time
     }
 
-    /// Returns the plan of the groups; `items` are the selected expressions and the names they go by.
+    /// Returns the plan of the groups; `items` are the selected expressions with their output columns.
     pub fn grouped(self, items: Vec<(Expr, Column)>, having: Option<Expr>) -> Result<LogicalPlan> {
         let (items, names): (Vec<Expr>, Vec<Column>) = items.into_iter().unzip();
         let of_bucket = |expr: Expr| of_bucket(expr, &self.time);

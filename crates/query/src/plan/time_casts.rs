@@ -48,9 +48,7 @@ fn window_key(key: Sort, schema: &DFSchema) -> Result<Sort> {
     let name = match key.expr.get_type(schema) {
         Ok(DataType::Interval(_)) => LENGTH,
         Ok(DataType::Time32(_) | DataType::Time64(_)) => INSTANT,
-        Ok(DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)) => {
-            BYTES_KEY
-        }
+        Ok(DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)) => BYTES_KEY,
         _ => return Ok(key),
     };
     Ok(Sort { expr: call(name, key.expr)?, ..key })

@@ -183,7 +183,7 @@ fn written_keys(
     }
 }
 
-/// Returns the columns of a name of both sides.
+/// Returns the column with a name of each side.
 pub(crate) fn key_named(name: &str, left: &LogicalPlan, right: &LogicalPlan) -> Result<(Column, Column)> {
     let find = |plan: &LogicalPlan| plan.schema().columns_with_unqualified_name(name).first().cloned();
     match (find(left), find(right)) {
@@ -199,7 +199,7 @@ pub(crate) fn key_named(name: &str, left: &LogicalPlan, right: &LogicalPlan) -> 
     }
 }
 
-/// Splits a condition into pairs of columns that have to be equal, and what is asked of the right rows alone.
+/// Splits a condition into pairs of columns that have to be equal, and the condition of the right rows alone.
 pub(crate) fn keys_of_condition(
     condition: &Expr,
     left: &LogicalPlan,

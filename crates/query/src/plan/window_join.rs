@@ -94,7 +94,7 @@ pub(super) fn plan(select: Select, context: &mut dyn RelationPlannerContext) -> 
     windows.planned(items)
 }
 
-/// WINDOW JOINs in a row over one left side.
+/// Consecutive WINDOW JOINs over one left side.
 pub(crate) struct WindowJoins {
     left: LogicalPlan,
     time: Column,
@@ -148,7 +148,7 @@ impl WindowJoins {
         Ok(both)
     }
 
-    /// Returns the plan; `items` are the selected expressions and the names they go by.
+    /// Returns the plan; `items` are the selected expressions with their output columns.
     pub fn planned(self, items: Vec<(Expr, Column)>) -> Result<LogicalPlan> {
         let WindowJoins { left, time, windows } = self;
         let (items, names): (Vec<Expr>, Vec<Column>) = items.into_iter().unzip();

@@ -31,7 +31,7 @@ pub struct Listen {
     pub flag: &'static str,
 }
 
-/// What is done when the log cannot be written or synced.
+/// The action after a failed write or sync of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSyncFailure {
     Restart,
@@ -54,11 +54,12 @@ pub struct Config {
     pub pg: Option<Listen>,
     pub ilp: Option<Listen>,
     pub health: Option<Listen>,
-    /// How often the watchdog looks, and how long an answer to it may take.
-    pub watchdog: (Duration, Duration),
+    /// Zero for no watchdog.
+    pub watchdog_interval: Duration,
+    pub watchdog_deadline: Duration,
     pub on_sync_failure: OnSyncFailure,
     pub handshake_timeout: Duration,
-    /// `None`: a part of those of the port.
+    /// `None`: three quarters of the connections of a port.
     pub per_address_max: Option<usize>,
     /// The files of certificate and key.
     pub tls: Option<(PathBuf, PathBuf)>,
@@ -71,7 +72,7 @@ pub struct Config {
     pub http_allowed_hosts: Vec<String>,
     pub http_body_bytes_max: usize,
     pub http_body_timeout: Duration,
-    /// Bytes a second.
+    /// Bytes per second.
     pub http_body_rate_min: usize,
     pub http_bodies_bytes_max: usize,
     pub http_connections_max: usize,
@@ -128,10 +129,8 @@ impl Config {
             pg: read.listen("pg.listen")?,
             ilp: read.listen("ilp.listen")?,
             health: read.listen("health.listen")?,
-            watchdog: (
-                read.parsed("health.watchdog_interval", duration)?,
-                read.parsed("health.watchdog_deadline", |t| duration(t).filter(|d| !d.is_zero()))?,
-            ),
+            watchdog_interval: read.parsed("health.watchdog_interval", duration)?,
+            watchdog_deadline: read.parsed("health.watchdog_deadline", |t| duration(t).filter(|d| !d.is_zero()))?,
             on_sync_failure: read.parsed("on_sync_failure", on_sync_failure)?,
             handshake_timeout: read.parsed("handshake_timeout", duration)?,
             per_address_max: read.parsed("connections.per_address_max", |t| match t {
@@ -272,7 +271,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Roots are resolved when they are used, so that they may be made later.
+    /// Roots are resolved at each use, so that a root may be created after the start.
     fn file_access(&self) -> Result<FileAccess, SettingError> {
         let list = |key: &str| self.text(key).split(',').map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned);
         let roots: Vec<PathBuf> = list("files.roots").map(PathBuf::from).collect();

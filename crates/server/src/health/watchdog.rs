@@ -1,8 +1,8 @@
-//! Finds out that the server does not do what it is there for although its threads live.
+//! Detects statements and commits that make no progress.
 //!
-//! Every few seconds a real small statement goes through planner and executor, if others did since the last one, and a
-//! request without content through the thread of commits. Either has to be answered by its deadline. A question that is
-//! not answered stays open; the next is asked when it is.
+//! At each interval, an empty request passes through the commit thread, and a small statement through planner and executor
+//! if clients ran statements since the last one. Each probe must be answered by the deadline. The next probe starts
+//! after the previous one is answered.
 
 use crate::stop::Stop;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite::{Database, Error, ErrorKind, Frame, QueryOptions, Response, Result};
 
-/// Statements of this client are not listed.
+/// Client name of the probes; the list of running statements omits this client.
 pub const CLIENT: &str = tidalite::WATCHDOG;
 
-/// A frame makes the statement one that no kept plan answers.
+/// The statement reads a frame, so that no cached plan answers it.
 const STATEMENT: &str = "SELECT sum(x) FROM tidalite_watchdog WHERE x > 0";
 
 #[derive(Debug)]
@@ -31,17 +31,17 @@ struct State {
     commit: Probe,
 }
 
-/// One kind of question.
+/// The state of one kind of probe.
 #[derive(Debug, Default)]
 struct Probe {
-    /// When the open question was asked.
-    asked: Option<Instant>,
+    /// Start of the current probe.
+    started: Option<Instant>,
     took: Duration,
-    /// Why the last question failed.
+    /// The error of the last probe.
     failure: Option<String>,
 }
 
-/// What does not progress, and since when.
+/// The reasons for which statements or commits make no progress.
 #[derive(Debug, Default)]
 pub struct Problem {
     pub statements: Option<String>,
@@ -50,15 +50,16 @@ pub struct Problem {
 
 impl Probe {
     fn problem(&self, what: &str, deadline: Duration) -> Option<String> {
-        let waited = self.asked.map(|asked| asked.elapsed()).filter(|waited| *waited > deadline);
+        let waited = self.started.map(|started| started.elapsed()).filter(|waited| *waited > deadline);
         match waited {
-            Some(waited) => Some(format!("{what} do not progress: one is not answered for {} s", waited.as_secs())),
+            Some(waited) => Some(format!("{what} do not progress: a probe has waited for {} s", waited.as_secs())),
             None => self.failure.as_ref().map(|why| format!("{what} do not progress: {why}")),
         }
     }
 }
 
 impl Watchdog {
+    /// Probes every `interval`, zero for never; each probe must be answered within `deadline`.
     #[must_use]
     pub fn new(interval: Duration, deadline: Duration) -> Watchdog {
         Watchdog { interval, deadline, state: Mutex::default() }
@@ -73,13 +74,13 @@ impl Watchdog {
         }
     }
 
-    /// How long the last statement took.
+    /// Returns the duration of the last statement.
     #[must_use]
     pub fn last_took(&self) -> Duration {
         self.lock().statement.took
     }
 
-    /// Asks until the stop.
+    /// Sends probes until the stop signal.
     pub async fn watch(&self, database: &Database, mut stop: Stop) {
         if self.interval.is_zero() {
             return stop.wait().await;
@@ -89,23 +90,23 @@ impl Watchdog {
             let mut seen = 0;
             while self.pause(&mut statement_stop).await {
                 let begun = database.statements_begun();
-                // Where nobody asks nothing can be stuck but what was stuck before.
+                // Without statements of clients, only an earlier failure needs another probe.
                 if begun != seen || self.lock().statement.failure.is_some() {
                     let answer = statement(database, self.deadline);
-                    self.ask(|state| &mut state.statement, answer, &mut statement_stop).await;
+                    self.probe(|state| &mut state.statement, answer, &mut statement_stop).await;
                     seen = database.statements_begun();
                 }
             }
         };
         let commits = async {
             while self.pause(&mut commit_stop).await {
-                self.ask(|state| &mut state.commit, database.probe_commits(), &mut commit_stop).await;
+                self.probe(|state| &mut state.commit, database.probe_commits(), &mut commit_stop).await;
             }
         };
         tokio::join!(statements, commits);
     }
 
-    /// Waits for the next question; false at the stop.
+    /// Waits for the next interval; returns false after the stop signal.
     async fn pause(&self, stop: &mut Stop) -> bool {
         tokio::select! {
             () = tokio::time::sleep(self.interval) => true,
@@ -113,24 +114,24 @@ impl Watchdog {
         }
     }
 
-    async fn ask(
+    async fn probe(
         &self,
         probe: fn(&mut State) -> &mut Probe,
         answer: impl Future<Output = Result<()>>,
         stop: &mut Stop,
     ) {
-        let asked = Instant::now();
-        probe(&mut self.lock()).asked = Some(asked);
+        let started = Instant::now();
+        probe(&mut self.lock()).started = Some(started);
         let answer = tokio::select! {
             answer = answer => answer,
             () = stop.wait() => return,
         };
         let mut state = self.lock();
         let probe = probe(&mut state);
-        (probe.asked, probe.took) = (None, asked.elapsed());
+        (probe.started, probe.took) = (None, started.elapsed());
         let failure = answer.err().map(|error| error.message);
         if let (Some(why), None) = (&failure, &probe.failure) {
-            tracing::error!(why, "the watchdog's question failed");
+            tracing::error!(why, "a watchdog probe failed");
         }
         probe.failure = failure;
     }
@@ -153,14 +154,16 @@ async fn statement(database: &Database, deadline: Duration) -> Result<()> {
     };
     let answered = async {
         let Response::Rows(mut rows) = database.execute(STATEMENT, options).await? else {
-            return Err(Error::new(ErrorKind::Internal, "a query gave no rows"));
+            return Err(Error::new(ErrorKind::Internal, "the watchdog statement returned no rows"));
         };
         while let Some(batch) = rows.stream.next().await {
             batch?;
         }
         Ok(())
     };
-    // The threads that stop statements at their timeout may be those that are stuck.
-    let late = || Error::new(ErrorKind::Unavailable, format!("a small one took more than {} s", deadline.as_secs()));
+    // A second timeout here: the threads that enforce statement timeouts may be stuck.
+    let late = || {
+        Error::new(ErrorKind::Unavailable, format!("the watchdog statement took more than {} s", deadline.as_secs()))
+    };
     tokio::time::timeout(deadline, answered).await.unwrap_or_else(|_| Err(late()))
 }

@@ -69,8 +69,8 @@ fn parameter(value: &Value) -> Option<Parameter> {
     })
 }
 
-/// The rows of a query; `done` is told how many when the answer ends or is dropped. When the query fails later, the
-/// rows before are written, and the answer is broken off.
+/// Returns the rows of a query; `done` receives their number when the response ends or is dropped. If the query fails
+/// later, the response is aborted after the preceding rows have been written.
 ///
 /// # Errors
 /// What the query failed with before its first rows.

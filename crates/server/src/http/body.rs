@@ -36,11 +36,11 @@ pub fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<Bod
 
 pub const JSON: &str = "application/json; charset=utf-8";
 
-/// The answer as a body: hyper asks for the next chunk when the last one is on its way. `done` is told the number
-/// of rows when the body ends or is dropped.
+/// Returns the answer as a body; hyper requests the next chunk after the last one is written. `done` receives the number of
+/// rows when the body ends or is dropped.
 ///
-/// A query that fails later ends JSON with its error, as a whole document; CSV has no place for one and is broken off,
-/// once all rows before have been written.
+/// If a query fails after its first chunk, JSON ends with the error as a complete document. CSV has no field for an error:
+/// the response is aborted after the preceding rows have been written.
 pub fn answer_body(answer: Answer, wire: Option<Wire>, done: impl FnOnce(u64) + Send + 'static) -> Body {
     struct Ending<F: FnOnce(u64)>(Answer, Option<Wire>, Option<F>);
     impl<F: FnOnce(u64)> Drop for Ending<F> {
@@ -62,26 +62,26 @@ pub fn answer_body(answer: Answer, wire: Option<Wire>, done: impl FnOnce(u64) + 
     BodyExt::boxed_unsync(StreamBody::new(chunks))
 }
 
-/// What a body may be.
+/// Limits of request bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimits {
-    /// After decompression.
+    /// Size after decompression.
     pub bytes_max: usize,
-    /// Without a byte of it for this long the sender is given up; zero for never.
+    /// Maximum time between two bytes; zero is no limit.
     pub idle_max: Duration,
-    /// Bytes a second that a sender has to send in the mean, after a while; zero for any.
+    /// Minimum mean rate in bytes per second after [`SLOW_START`]; zero is no limit.
     pub rate_min: usize,
 }
 
 impl BodyLimits {
-    /// Those of streams of Arrow's IPC format whose columns are compressed.
+    /// Returns the limits for Arrow IPC streams with compressed columns.
     #[must_use]
     pub fn ipc(self) -> IpcLimits {
         IpcLimits { decompressed_bytes_max: self.bytes_max, ratio_max: IpcLimits::RATIO_MAX }
     }
 }
 
-/// So long a sender may be slower than [`BodyLimits::rate_min`].
+/// Time in which a sender may be slower than [`BodyLimits::rate_min`], for example to establish its TCP window.
 const SLOW_START: Duration = Duration::from_secs(10);
 
 /// Why a body could not be read.
@@ -94,11 +94,11 @@ pub enum BodyError {
     /// The encoding's name.
     Encoding(String),
     Gzip(String),
-    /// Nothing of it came for this long.
+    /// No byte arrived for this time.
     Stalled(Duration),
-    /// It came at fewer bytes a second than this.
+    /// The mean rate was less than this number of bytes per second.
     Slow(usize),
-    /// Others needed the memory that it held while its rest did not come.
+    /// The memory of the body was revoked for other requests because the rest was late.
     GaveWay,
     /// The connection broke; there is nobody to tell.
     Gone(String),
@@ -140,7 +140,9 @@ impl BodyError {
                     idle.as_millis()
                 ),
                 BodyError::Slow(rate) => {
-                    format!("the request body came at less than {rate} bytes a second, the setting http.body_rate_min")
+                    format!(
+                        "the request body arrived at fewer than {rate} bytes per second, the setting http.body_rate_min"
+                    )
                 }
                 BodyError::GaveWay => {
                     "the rest of the request body did not come, and other requests needed its memory \
@@ -255,18 +257,18 @@ fn encoding(headers: &HeaderMap) -> String {
     String::from_utf8_lossy(value).trim().to_ascii_lowercase()
 }
 
-/// A body on its way, and how fast it comes.
+/// A request body that is being received, and its rate.
 struct Arriving {
     body: Incoming,
     limits: BodyLimits,
     watch: Watch,
-    /// For its pieces, so far.
+    /// Total time spent waiting for bytes.
     waited: Duration,
     bytes: usize,
 }
 
 impl Arriving {
-    /// The next piece, if it comes in time.
+    /// Receives the next frame within the limits.
     async fn next(&mut self) -> Result<Option<Frame<Bytes>>, BodyError> {
         let (patience, late) = patience(self.limits, self.bytes, self.waited);
         let began = Instant::now();
@@ -291,8 +293,8 @@ impl Arriving {
     }
 }
 
-/// How long the next piece of a body may take, zero for any time, and the refusal after that. `waited` is how long the
-/// `bytes` so far took.
+/// Returns the time limit for the next frame (zero is no limit) and the error after that time. The `bytes` so far took
+/// the time `waited`.
 fn patience(limits: BodyLimits, bytes: usize, waited: Duration) -> (Duration, BodyError) {
     let BodyLimits { idle_max, rate_min, .. } = limits;
     let stalled = (idle_max, BodyError::Stalled(idle_max));
@@ -310,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slow_bodies_have_a_while_and_then_the_time_of_their_bytes() {
+    fn time_limits_of_bodies() {
         let second = Duration::from_secs(1);
         let limits = |idle, rate_min| BodyLimits { bytes_max: 1 << 20, idle_max: idle * second, rate_min };
         let left = |limits, bytes, waited| {

@@ -1,22 +1,23 @@
-//! Requests that pages in browsers send, and which of them are refused.
+//! Protection against cross-site requests and DNS rebinding.
 //!
-//! A page of any site can make its reader's browser send requests to servers that the page itself cannot reach. In: the
-//! head of a request. Out: [`Caller`], or the reason for 403.
+//! A page of any site can make a browser send requests to servers that the page itself cannot reach. In: the head of a
+//! request. Out: [`Caller`], or the reason for status 403.
 //!
-//! Always: the name in `Host` is one that public DNS cannot give to a stranger (DNS rebinding), or a name of the
-//! setting `http.allowed_hosts`; a request with `Origin` or `Sec-Fetch-Site` comes from a page of this server; what such a
-//! page posts is JSON or has a header that forms cannot send; and a GET of a browser that does not say which page sent it
-//! changes nothing. Requests without these headers (drivers, curl) are subject to the check of `Host` only where no
-//! credentials are needed: browsers keep credentials per name, so a stranger's name has none.
+//! Always: the name in `Host` cannot be registered in public DNS (DNS rebinding), or is in the setting
+//! `http.allowed_hosts`; a request with `Origin` or `Sec-Fetch-Site` comes from a page of this server; a POST of such a
+//! page is JSON or has a header that forms cannot send; a GET of a browser without the origin of the page changes nothing.
+//! For requests without these headers (drivers, curl), `Host` is checked only if the server needs no credentials: browsers
+//! store credentials per name, so that a foreign name has none.
 
+use crate::logging::cut;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
 use hyper::{HeaderMap, Method};
 use std::net::IpAddr;
 
-/// Allows all names.
+/// Pattern for all names.
 const ANY: &str = "*";
 
-/// Names that `Host` may have besides those that are safe by themselves.
+/// Permitted names in `Host`, in addition to the names of [`is_local`].
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Vec<String>);
 
@@ -40,21 +41,21 @@ fn matches(allowed: &str, name: &str) -> bool {
     }
 }
 
-/// Returns true for IP addresses and names that nobody can register in public DNS.
+/// Returns true for IP addresses and for names that cannot be registered in public DNS.
 fn is_local(name: &str) -> bool {
     const RESERVED: [&str; 4] = [".localhost", ".local", ".internal", ".home.arpa"];
     let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     is_address || !name.contains('.') || RESERVED.iter().any(|domain| name.ends_with(domain))
 }
 
-/// What sent a request, as far as its head tells.
+/// The sender of a request, according to the request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A program.
     Program,
     /// A page of this server.
     Page,
-    /// A browser, for an address that its user typed or a page that it does not name.
+    /// A browser that does not name a page, for example after its user typed the address.
     Unknown,
 }
 
@@ -66,18 +67,20 @@ impl Caller {
     }
 }
 
-/// The parts of a request that decide.
+/// The parts of a request that the check reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     pub method: &'a Method,
     pub headers: &'a HeaderMap,
-    /// The authority of the request line, which HTTP prefers to the header `Host`.
+    /// The authority of the request line; takes precedence over the header `Host`.
     pub authority: Option<&'a str>,
     pub is_encrypted: bool,
-    /// Whether requests need credentials.
+    /// The server requires credentials.
     pub has_credentials: bool,
 }
 
+/// Determines the sender of a request.
+///
 /// # Errors
 /// The reason why the request is refused.
 pub fn check(head: Head<'_>, allowed: &AllowedHosts) -> Result<Caller, String> {
@@ -97,35 +100,35 @@ pub fn check(head: Head<'_>, allowed: &AllowedHosts) -> Result<Caller, String> {
     }
     let is_read = matches!(*head.method, Method::GET | Method::HEAD);
     match site {
-        // A request of a page with CORS, whose origin was checked.
+        // A CORS request of a page; its origin is checked above.
         None if origin.is_some() => {}
         Some("same-origin") => {}
         Some("none") if is_read => return Ok(Caller::Unknown),
-        // Browsers name the site only to servers with encryption or on the same machine.
+        // Browsers send Sec-Fetch-Site only over TLS and to the same machine.
         None if is_read => {
             check_referrer(text(REFERER), host.unwrap_or_default())?;
             return Ok(Caller::Unknown);
         }
-        // Browsers name the origin of every POST of a page.
+        // Browsers send Origin with every POST of a page.
         None => return Ok(Caller::Program),
         Some(other) => {
             return Err(format!(
-                "requests of pages of another site or port are refused (Sec-Fetch-Site: {})",
+                "requests from pages of another site or port are refused (Sec-Fetch-Site: {})",
                 cut(other)
             ));
         }
     }
     if !is_read && !is_beyond_forms(head.headers) {
         return Err(
-            "a page has to send JSON (Content-Type: application/json) or the header X-Requested-With, so that \
-                    no form of another page can send the same"
+            "a request from a page must have Content-Type: application/json or the header X-Requested-With, which \
+                    forms of other pages cannot send"
                 .to_owned(),
         );
     }
     Ok(Caller::Page)
 }
 
-/// Pages cannot change this header of requests that need no permission of the server. PowerShell calls itself Mozilla.
+/// Returns true for the `User-Agent` of a browser, which pages cannot change without CORS. PowerShell also sends Mozilla.
 fn is_of_browser(agent: &str) -> bool {
     agent.starts_with("Mozilla/") && !agent.contains("PowerShell/")
 }
@@ -133,25 +136,25 @@ fn is_of_browser(agent: &str) -> bool {
 fn check_host(host: Option<&str>, is_browser: bool, allowed: &AllowedHosts) -> Result<(), String> {
     let name = match host.and_then(split) {
         Some((name, _)) => name.trim_end_matches('.').to_ascii_lowercase(),
-        // HTTP/1.0, which no browser sends.
+        // HTTP/1.0 without Host; browsers always send Host.
         None if host.is_none() && !is_browser => return Ok(()),
-        None => return Err("the header Host is missing or not a name".to_owned()),
+        None => return Err("header Host is missing or not a valid name".to_owned()),
     };
     if allowed.allows(&name) {
         return Ok(());
     }
     Err(format!(
-        "host name {:?} is not allowed here: a page of a stranger could have chosen it; add it to the setting \
-         http.allowed_hosts, or use the server's address",
+        "host name {:?} is not allowed because of DNS rebinding; add the name to the setting http.allowed_hosts, or use \
+         the address of the server",
         cut(&name)
     ))
 }
 
 fn check_origin(origin: &str, host: &str, is_encrypted: bool) -> Result<(), String> {
     let refused =
-        || format!("requests of pages of another origin are refused (Origin: {}, Host: {})", cut(origin), cut(host));
+        || format!("requests from pages of another origin are refused (Origin: {}, Host: {})", cut(origin), cut(host));
     let (scheme, rest) = origin.split_once("://").ok_or_else(refused)?;
-    // Something in front of the server may encrypt for it.
+    // A proxy in front of the server may terminate TLS.
     let is_known = scheme == "https" || scheme == "http" && !is_encrypted;
     let (Some(page), Some(own)) = (split(rest), split(host)) else { return Err(refused()) };
     let usual = if scheme == "https" { 443 } else { 80 };
@@ -159,17 +162,17 @@ fn check_origin(origin: &str, host: &str, is_encrypted: bool) -> Result<(), Stri
     if is_known && is_same { Ok(()) } else { Err(refused()) }
 }
 
-/// A page may withhold the header, and cannot forge it.
+/// Checks `Referer`, which a page can omit but not forge.
 fn check_referrer(referrer: Option<&str>, host: &str) -> Result<(), String> {
     let Some(referrer) = referrer.filter(|text| !text.is_empty()) else { return Ok(()) };
     let authority = referrer.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
     match authority {
         Some(page) if page.eq_ignore_ascii_case(host) => Ok(()),
-        _ => Err(format!("requests of pages of another origin are refused (Referer: {})", cut(referrer))),
+        _ => Err(format!("requests from pages of another origin are refused (Referer: {})", cut(referrer))),
     }
 }
 
-/// Returns true if a form of HTML cannot send the request.
+/// Returns true if an HTML form cannot send the request.
 fn is_beyond_forms(headers: &HeaderMap) -> bool {
     const OF_FORMS: [&str; 3] = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("text/plain");
@@ -177,7 +180,7 @@ fn is_beyond_forms(headers: &HeaderMap) -> bool {
     headers.contains_key("x-requested-with") || !OF_FORMS.contains(&essence.as_str())
 }
 
-/// Name and port of an authority; `None` if it is not one.
+/// Splits an authority into name and port; `None` if the text is not an authority.
 fn split(authority: &str) -> Option<(&str, Option<u16>)> {
     let end = match authority.strip_prefix('[') {
         Some(address) => address.find(']')? + 2,
@@ -191,16 +194,6 @@ fn split(authority: &str) -> Option<(&str, Option<u16>)> {
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     (!name.is_empty() && name.chars().all(is_name)).then_some((name, port))
-}
-
-/// The beginning of what a client sent, for a message.
-fn cut(text: &str) -> String {
-    const CHARS_MAX: usize = 100;
-    let mut out: String = text.chars().take(CHARS_MAX).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
 }
 
 #[cfg(test)]
@@ -220,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_a_stranger_can_choose_are_refused() {
+    fn host_names_without_credentials() {
         for host in [
             "localhost:9000",
             "127.0.0.1:9000",
@@ -254,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_free_for_programs_with_credentials() {
+    fn host_names_with_credentials() {
         let headers: HeaderMap = [(HOST, HeaderValue::from_static("other.example:9000"))].into_iter().collect();
         let head = Head {
             method: &Method::GET,
@@ -274,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_origins_are_refused() {
+    fn pages_of_other_origins() {
         let host = ("host", "localhost:9000");
         for origin in [
             "http://evil.example",
@@ -288,7 +281,7 @@ mod tests {
             assert!(checked(Method::GET, &[host, ("origin", origin)]).is_err(), "{origin}");
         }
         assert_eq!(checked(Method::GET, &[host, ("origin", "http://localhost:9000")]), Ok(Caller::Page));
-        // TLS ends at a proxy.
+        // A proxy terminates TLS.
         let proxied = [("host", "db.example.com"), ("origin", "https://db.example.com")];
         assert_eq!(checked(Method::GET, &proxied), Ok(Caller::Page));
         for site in ["cross-site", "same-site", "other"] {
@@ -300,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_get_of_a_browser_without_these_headers_may_only_read() {
+    fn browser_requests_without_origin() {
         let (host, agent) = (("host", "192.168.0.7:9000"), ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"));
         assert_eq!(checked(Method::GET, &[host, agent]), Ok(Caller::Unknown));
         assert_eq!(checked(Method::GET, &[host, agent, ("referer", "http://192.168.0.7:9000/")]), Ok(Caller::Unknown));
@@ -311,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_post_what_forms_cannot() {
+    fn posts_of_pages() {
         let page = [("host", "localhost:9000"), ("origin", "http://localhost:9000")];
         let with = |more: (&'static str, &'static str)| [page[0], page[1], more];
         assert!(checked(Method::POST, &page).is_err());

@@ -34,7 +34,7 @@ pub fn split(mut body: Vec<u8>) -> Result<(String, Vec<u8>)> {
     Ok((form, body))
 }
 
-/// The tables. What they take beyond their bytes is counted in `share`; each frame has the `limits`.
+/// Decodes the tables within `limits` per frame. Memory beyond the bytes of the body is counted in `share`.
 ///
 /// # Errors
 /// When the list or a frame is broken, or larger than may be.
@@ -89,7 +89,7 @@ fn read(mut bytes: Buffer, limits: IpcLimits, share: &mut Share) -> Result<(Sche
         batches.push(plain(&batch, share)?);
     }
     decoder.finish()?;
-    let schema = decoder.schema().ok_or_else(|| IpcError::Malformed("it has no schema".to_owned()))?;
+    let schema = decoder.schema().ok_or_else(|| IpcError::Malformed("the stream has no schema".to_owned()))?;
     Ok((batches.first().map_or(schema, RecordBatch::schema), batches))
 }
 

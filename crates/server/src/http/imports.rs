@@ -159,7 +159,7 @@ fn shown(status: StatusCode, answer: &Answer, as_json: bool) -> Response<Body> {
     text_response(status, text)
 }
 
-/// Why nothing was imported, and the status that says so.
+/// Status and reason of a refused import.
 struct Refused(StatusCode, Error);
 
 impl From<Error> for Refused {

@@ -39,7 +39,7 @@ impl Names {
     }
 }
 
-/// `/health` as InfluxDB 2 answers it, with three checks of ours.
+/// `/health` in the format of InfluxDB 2, with the checks live, ready and writable.
 pub fn health(report: &Report) -> Response<Body> {
     let usual =
         if report.is_read_only { "ready for queries; the server is read-only" } else { "ready for queries and writes" };

@@ -80,7 +80,7 @@ pub struct Shared {
     pub turns: imports::Turns,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
-    /// For the head of a request, and for TLS; zero for no limit.
+    /// Limit for the head of a request and for the TLS handshake; zero is no limit.
     pub handshake_timeout: Duration,
 }
 
@@ -95,8 +95,9 @@ async fn connection(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);
     accept::notice_the_vanished(&socket);
+    let (tls, timeout) = (shared.tls.as_ref(), shared.handshake_timeout);
     let opened = tokio::select! {
-        opened = tls::open(socket, shared.tls.as_ref(), "http", peer, pages::NOT_ENCRYPTED) => opened,
+        opened = tls::open(socket, tls, timeout, "http", peer, pages::NOT_ENCRYPTED) => opened,
         () = stop.wait() => return,
     };
     let Some(socket) = opened else { return };

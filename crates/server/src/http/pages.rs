@@ -16,16 +16,18 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const NOT_ENCRYPTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\n\
     content-length: 56\r\nconnection: close\r\n\r\nthis port speaks TLS only: use https:// instead of http\n";
 
-/// Says that line protocol and queries are accepted: 204, or 503 with the reason why they are not. Clients of InfluxDB
-/// look for its version header.
+/// `/ping`: 204 while writes and queries are accepted, otherwise 503 with the reason.
+///
+/// InfluxDB clients read the version header.
 pub fn ping(report: &Report) -> Response<Body> {
     let mut answer = match report.problem() {
-        None => Response::new(super::body::full("")),
+        None => {
+            let mut answer = Response::new(super::body::full(""));
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+            answer
+        }
         Some(reason) => unavailable(format!("{reason}\n")),
     };
-    if report.problem().is_none() {
-        *answer.status_mut() = StatusCode::NO_CONTENT;
-    }
     if report.is_read_only {
         answer.headers_mut().insert("X-Tidalite-Read-Only", HeaderValue::from_static("true"));
     }
@@ -45,13 +47,14 @@ pub fn unavailable(reason: String) -> Response<Body> {
     text_response(StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
-/// The answer to writes of a server that only reads.
+/// Response to writes if the server is read-only.
 pub fn read_only() -> Response<Body> {
     let json = "{\"code\":\"forbidden\",\"message\":\"the server is read-only (setting read_only)\",\
                 \"error\":\"the server is read-only (setting read_only)\"}";
     response(StatusCode::FORBIDDEN, "application/json", json)
 }
 
+/// Response during the wait after failed logins.
 pub fn too_many_logins(wait: Duration) -> Response<Body> {
     let seconds = wait.as_secs() + 1;
     let text = format!("too many failed logins; try again in {seconds} s\r\n");

@@ -1,6 +1,6 @@
 //! The parameters of a request, from its URL and from a form.
 
-use std::borrow::Cow;
+use crate::logging::cut;
 
 #[derive(Clone, Debug, Default)]
 pub struct Params(Vec<(String, String)>);
@@ -26,10 +26,10 @@ impl Params {
         Ok(())
     }
 
-    /// Adds the members of a JSON object. A member that is no text is taken as it is written; null is left out.
+    /// Adds the members of a JSON object: strings by their value, null not at all, other values as JSON text.
     ///
     /// # Errors
-    /// The text is not such an object.
+    /// The text is not a JSON object.
     pub fn add_json(&mut self, text: &str) -> Result<(), String> {
         let object: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(text).map_err(|e| format!("the request body is not a JSON object: {e}"))?;
@@ -77,21 +77,14 @@ fn decoded(text: &str) -> Result<String, String> {
                 let hex = bytes.get(i + 1..i + 3).filter(|h| h.iter().all(u8::is_ascii_hexdigit));
                 let hex = hex.and_then(|h| std::str::from_utf8(h).ok());
                 let byte = hex.and_then(|h| u8::from_str_radix(h, 16).ok());
-                out.push(byte.ok_or_else(|| format!("{:?} has a % that no two hex digits follow", shortened(text)))?);
+                out.push(byte.ok_or_else(|| format!("{:?} has a % that no two hex digits follow", cut(text)))?);
                 i += 2;
             }
             byte => out.push(byte),
         }
         i += 1;
     }
-    String::from_utf8(out).map_err(|_| format!("{:?} is not UTF-8 when decoded", shortened(text)))
-}
-
-fn shortened(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(60) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
-    }
+    String::from_utf8(out).map_err(|_| format!("{:?} is not UTF-8 when decoded", cut(text)))
 }
 
 #[cfg(test)]
@@ -99,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_json_are_parameters() {
+    fn members_of_a_json_object() {
         let mut params = Params::default();
         params
             .add_json(r#"{"query":"select 'ä' + $1","limit":10,"count":true,"params":[["long","5"]],"cols":null}"#)

@@ -17,8 +17,9 @@ use tidalite::types::NAME_BYTES_MAX;
 
 static REFUSED: LineThrottle = LineThrottle::new();
 
-/// Never fails: what goes wrong is an answer too, even a bug. `full` is the setting that does not allow another
-/// connection, if one does not: then only questions about the server itself are answered.
+/// Handles a request; errors and panics become responses, too.
+///
+/// `full` is the connection limit that is reached: then only requests for the health of the server are served.
 pub async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
@@ -27,7 +28,7 @@ pub async fn answer(
 ) -> Response<Body> {
     let handled = AssertUnwindSafe(dispatch(request, peer, full, shared)).catch_unwind().await;
     let mut response = handled.unwrap_or_else(|_| pages::panicked());
-    // A page of another origin can neither show an answer nor run it as a script.
+    // A page of another origin can neither embed a response nor run a response as a script.
     let headers = response.headers_mut();
     headers.insert("X-Content-Type-Options", HeaderValue::from_static("nosniff"));
     headers.insert("Cross-Origin-Resource-Policy", HeaderValue::from_static("same-origin"));
@@ -69,14 +70,14 @@ async fn dispatch(
         _ => {}
     }
     if let Some(setting) = full {
-        return pages::unavailable(format!("as many connections as {setting} allows are open\r\n"));
+        return pages::unavailable(format!("too many connections: {setting} is reached\r\n"));
     }
     if asks_for_websocket(request.headers()) {
         return pages::no_websocket();
     }
     match of_caller(&request, shared) {
         Ok(caller) => request.extensions_mut().insert(caller),
-        // The page that sends a stranger to this server has nothing in it.
+        // The start page contains no data.
         Err(_) if reads && matches!(path.as_str(), "/" | "/index.html") => None,
         Err(reason) => {
             add(&shared.counters.http_pages_refused, 1);
@@ -130,7 +131,7 @@ fn of_caller(request: &Request<Incoming>, shared: &Shared) -> Result<Caller, Str
     browser::check(head, &shared.allowed_hosts)
 }
 
-/// Checks the credentials; addresses and users with many failures have to wait.
+/// Checks the credentials, unless the address or user must wait after failed logins; `None` permits the request.
 fn refused_login(request: &Request<Incoming>, peer: SocketAddr, shared: &Shared) -> Option<Response<Body>> {
     if !shared.auth.has_credentials() {
         return None;
@@ -148,7 +149,7 @@ fn refused_login(request: &Request<Incoming>, peer: SocketAddr, shared: &Shared)
     Some(pages::unauthorized())
 }
 
-/// The name that a request logs in with, empty for a token; `None` if the request has no credentials.
+/// Returns the user name of the credentials, empty for a token; `None` without credentials.
 fn login_name(request: &Request<Incoming>) -> Option<String> {
     if let Some(header) = request.headers().get(AUTHORIZATION) {
         return Some(crate::auth::user_of(header.as_bytes()).unwrap_or_default());

@@ -1,8 +1,8 @@
-//! The socket below an HTTP connection: gives up on heads that do not come, and tells when an answer was written.
+//! The socket below an HTTP connection: enforces a time limit for request heads and reports flushes.
 //!
-//! Always: between the first byte of a request's head and its last at most the time of the setting
-//! `handshake_timeout` passes, and as much before the first byte of a connection's first request. An idle connection is
-//! the business of hyper's own timeout, a body that of [`super::body`].
+//! Always: the head of a request arrives within the setting `handshake_timeout`, counted from its first byte, or for the
+//! first request from the start of the connection. hyper limits the time of idle connections, [`super::body`] that of
+//! bodies.
 
 use super::body::Body;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -16,43 +16,43 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
-/// What the socket and the requests of a connection tell each other. Clones share it.
+/// State that the socket and the requests of a connection share.
 #[derive(Clone, Debug, Default)]
 pub struct Wire(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests whose head has come.
+    /// Number of requests whose head has arrived.
     requests: AtomicU64,
-    /// A request is being answered.
+    /// A request is in progress.
     is_busy: AtomicBool,
-    /// Times that everything handed to the socket had been written.
+    /// Number of completed flushes of the socket.
     flushes: AtomicU64,
     flushed: Notify,
 }
 
 impl Wire {
-    /// Returns true if no request is being answered.
+    /// Returns true if no request is in progress.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         !self.0.is_busy.load(SeqCst)
     }
 
-    /// The head of a request has come; [`Wire::answered`] follows.
+    /// Notes that the head of a request has arrived; [`Wire::answered`] follows.
     pub fn begin(&self) {
         self.0.is_busy.store(true, SeqCst);
         self.0.requests.fetch_add(1, SeqCst);
     }
 
-    /// An answer whose end is noted.
+    /// Wraps the body of a response; `done` runs when the body is dropped.
     #[must_use]
-    pub fn answered(&self, body: Body, done: impl FnOnce() + Send + 'static) -> Body {
+    pub fn answered(&self, body: Body, done: impl FnOnce() + Send + Unpin + 'static) -> Body {
         use http_body_util::BodyExt;
-        Answered { body, wire: self.clone(), done: Some(Box::new(done)) }.boxed_unsync()
+        Answered { body, wire: self.clone(), done: Some(done) }.boxed_unsync()
     }
 
-    /// Waits until all that the answer gave so far has been handed to the system: a body that ends in an error makes
-    /// hyper drop what it has not written yet.
+    /// Waits until the operating system has all bytes of the response so far: hyper drops unwritten bytes when a body
+    /// ends in an error.
     pub async fn flushed(&self) {
         let before = self.0.flushes.load(SeqCst);
         loop {
@@ -65,14 +65,14 @@ impl Wire {
     }
 }
 
-/// The body of an answer.
-struct Answered {
+/// The body of a response.
+struct Answered<F: FnOnce()> {
     body: Body,
     wire: Wire,
-    done: Option<Box<dyn FnOnce() + Send>>,
+    done: Option<F>,
 }
 
-impl HttpBody for Answered {
+impl<F: FnOnce() + Unpin> HttpBody for Answered<F> {
     type Data = bytes::Bytes;
     type Error = tidalite::Error;
 
@@ -92,7 +92,7 @@ impl HttpBody for Answered {
     }
 }
 
-impl Drop for Answered {
+impl<F: FnOnce()> Drop for Answered<F> {
     fn drop(&mut self) {
         self.wire.0.is_busy.store(false, SeqCst);
         if let Some(done) = self.done.take() {
@@ -101,19 +101,19 @@ impl Drop for Answered {
     }
 }
 
-/// A socket with the times of heads.
+/// A socket with a time limit for request heads.
 pub struct Watched<S> {
     socket: S,
     wire: Wire,
     head_max: Duration,
-    /// Requests whose heads had come when the head in `deadline` began.
+    /// Value of `State::requests` when the head of `deadline` began.
     requests: u64,
-    /// By when the head that has begun must have come.
+    /// The time at which the current head must be complete.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Watched<S> {
-    /// Counts from now on for the first head; zero for no limit.
+    /// The time for the first head starts now; zero is no limit.
     pub fn new(socket: S, wire: Wire, head_max: Duration) -> Watched<S> {
         let mut watched = Watched { socket, wire, head_max, requests: 0, deadline: None };
         watched.begin_head();
@@ -126,8 +126,8 @@ impl<S> Watched<S> {
         }
     }
 
-    /// Forgets a head that has come since.
-    fn look(&mut self) {
+    /// Removes the deadline of a head that has arrived.
+    fn clear_deadline(&mut self) {
         let requests = self.wire.0.requests.load(SeqCst);
         if requests != self.requests {
             (self.requests, self.deadline) = (requests, None);
@@ -138,14 +138,14 @@ impl<S> Watched<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.look();
+        this.clear_deadline();
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.socket).poll_read(cx, buffer);
         match &read {
             Poll::Ready(Ok(())) if buffer.filled().len() > before && this.wire.is_idle() => this.begin_head(),
             _ => {}
         }
-        // Also while bytes come, however few at a time.
+        // Checked after every read: single bytes must not extend the time.
         if let Some(deadline) = &mut this.deadline
             && deadline.as_mut().poll(cx).is_ready()
         {
@@ -199,7 +199,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn a_head_has_to_come_in_time_and_bytes_of_it_do_not_help() {
+    async fn timeout_of_a_slow_head() {
         let (mut client, server) = duplex(64);
         let mut watched = Watched::new(server, Wire::default(), Duration::from_millis(50));
         let started = Instant::now();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_need_not_come_in_time() {
+    async fn no_deadline_for_bodies() {
         let (mut client, server) = duplex(64);
         let wire = Wire::default();
         let mut watched = Watched::new(server, wire.clone(), LONG);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flush_is_told() {
+    async fn notification_of_a_flush() {
         let (_client, server) = duplex(64);
         let wire = Wire::default();
         let mut watched = Watched::new(server, wire.clone(), LONG);

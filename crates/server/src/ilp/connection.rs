@@ -40,7 +40,7 @@ struct Connection<'a> {
     buffer: Vec<u8>,
     pace: Pace,
     under_way: Option<(Commit, usize)>,
-    /// Whether bytes have come.
+    /// Bytes have arrived; the connection is no longer a candidate for eviction.
     has_sent: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     pub keys: Option<Keys>,
     pub logins: Arc<Logins>,
-    /// For TLS and the answer to the challenge; zero for no limit.
+    /// Limit for the TLS handshake and for the answer to the challenge; zero is no limit.
     pub handshake_timeout: Duration,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
@@ -50,11 +50,12 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop:
 
 async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
-    // The protocol has no way to tell the sender why.
+    // The protocol has no error responses: the connection is closed.
     let refused = match slot.full() {
         Some(_) => return,
         None if shared.database.is_read_only() => Some("the server is read-only (setting read_only)"),
-        None => shared.logins.may_try(peer.ip(), "").err().map(|_| "too many failed logins"),
+        None if shared.keys.is_some() => shared.logins.may_try(peer.ip(), "").err().map(|_| "too many failed logins"),
+        None => None,
     };
     if let Some(reason) = refused {
         add(&shared.counters.tcp.errors, 1);
@@ -64,8 +65,9 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared:
         return;
     }
     accept::notice_the_vanished(&socket);
+    let (tls, timeout) = (shared.tls.as_ref(), shared.handshake_timeout);
     let opened = tokio::select! {
-        opened = tls::open(socket, shared.tls.as_ref(), "line protocol", peer, b"") => opened,
+        opened = tls::open(socket, tls, timeout, "line protocol", peer, b"") => opened,
         () = stop.wait() => return,
     };
     let Some(mut socket) = opened else { return add(&shared.counters.tcp.errors, 1) };

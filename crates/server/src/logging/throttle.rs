@@ -1,21 +1,20 @@
-//! Log lines that clients can cause as often as they like: a few at once and then one a second, with the number of those
-//! left out.
+//! Throttle for log lines that clients can trigger: a burst, then one line per second with the number of omitted lines.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines that may come at once.
+/// Lines in a burst.
 const BURST: u32 = 20;
-/// One more line each.
+/// Interval of further lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Of one kind of line; kept in a `static`.
+/// The throttle of one kind of log line; kept in a `static`.
 #[derive(Debug)]
 pub struct LineThrottle(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Lines that may not come before this are left out; `None` before the first.
+    /// Time until which earlier lines use up the rate; `None` before the first line.
     due: Option<Instant>,
     left_out: u64,
 }
@@ -26,7 +25,7 @@ impl LineThrottle {
         LineThrottle(Mutex::new(State { due: None, left_out: 0 }))
     }
 
-    /// Returns how many lines were left out since the last one if a line may be logged now.
+    /// Returns the number of lines omitted since the last one if a line may be logged now, otherwise `None`.
     #[must_use]
     pub fn pass(&self) -> Option<u64> {
         self.pass_at(Instant::now())
@@ -44,7 +43,7 @@ impl LineThrottle {
     }
 }
 
-/// The beginning of what a client sent, for a log line.
+/// Returns the first 64 characters of a client's text, for log lines and messages.
 #[must_use]
 pub fn cut(text: &str) -> String {
     const CHARS_MAX: usize = 64;
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_counted_and_few_lines_pass() {
+    fn burst_and_rate() {
         let throttle = LineThrottle::new();
         let start = Instant::now();
         let passed = (0..10_000).filter(|_| throttle.pass_at(start).is_some()).count();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
+    fn cut_between_characters() {
         assert_eq!(cut("name"), "name");
         let long = cut(&"ü".repeat(9000));
         assert_eq!((long.chars().count(), long.chars().last()), (65, Some('…')));

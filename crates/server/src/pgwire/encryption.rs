@@ -21,12 +21,12 @@ const GSS: u32 = 80_877_104;
 
 /// The socket, and what was read of it that was no question about encryption. `None` when it is of no use.
 pub async fn open(socket: TcpStream, peer: SocketAddr, shared: &Shared) -> Option<(Socket, Vec<u8>)> {
-    let late = || Err(Refused::Failed("it did not begin in time".to_owned()));
+    let late = || Err(Refused::Failed("the handshake took too long".to_owned()));
     match crate::accept::in_time(shared.handshake_timeout, negotiate(socket, shared)).await.unwrap_or_else(late) {
         Ok(opened) => return Some(opened),
         Err(Refused::Left) => tracing::debug!(%peer, "PostgreSQL: connection closed before it began"),
         Err(Refused::Plaintext(_)) => {
-            tracing::debug!(%peer, "PostgreSQL: connection closed: it asked for TLS and sent something else");
+            tracing::debug!(%peer, "PostgreSQL: connection closed: no TLS handshake after the request for TLS");
         }
         Err(Refused::Failed(reason)) => {
             if let Some(left_out) = NO_TLS.pass() {

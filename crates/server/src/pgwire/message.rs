@@ -19,7 +19,7 @@ const AHEAD_BYTES: usize = 256 << 10;
 const STARTUP_BYTES_MAX: usize = 10_000;
 /// The longest message of a client that was not let in yet.
 const STRANGER_BYTES_MAX: usize = 64 << 10;
-/// The next bytes of a message that has begun come within this time.
+/// Maximum time between two reads of one message. As long as `http.body_timeout` by default.
 const REST_TIMEOUT: Duration = Duration::from_secs(60);
 /// What a connection may hold of messages outside of the budget.
 const FREE_BYTES: usize = 64 << 10;

@@ -4,8 +4,7 @@
 //! [`reply`] encodes responses; [`startup`] and [`scram`] authentication; [`connection`] the messages of a session and
 //! simple queries, [`extended`] the extended protocol with [`prepared`] statements and portals; [`prepare`] PREPARE and
 //! EXECUTE in SQL, [`cursors`] cursors in SQL; [`rows`] result rows, [`copy`] COPY; [`split`] splits a text into
-//! statements;
-//! [`command`] parses session commands and [`obey`] executes them, [`transaction`] transaction blocks,
+//! statements; [`command`] parses session commands and [`obey`] executes them, [`transaction`] transaction blocks,
 //! [`introspection`] a query of asyncpg; [`types`], [`values`], [`arrays`] and [`numeric`] encode values,
 //! [`parameters`] decodes parameters; [`cancel`] cancel requests.
 //!
@@ -62,7 +61,7 @@ pub struct Shared {
     /// Without, anyone is let in.
     pub credentials: Option<Credentials>,
     pub logins: Arc<Logins>,
-    /// For TLS, the startup message and the login; zero for no limit.
+    /// Limit for TLS negotiation and, again, for startup message and login; zero is no limit.
     pub handshake_timeout: Duration,
     pub message_bytes_max: usize,
     /// Of long messages, and of what sessions keep of them.
@@ -92,8 +91,9 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared:
     let (read, write) = tokio::io::split(socket);
     let mut input = Input::new(read, &received, shared.messages.share());
     let mut out = Output::new(write);
+    let client = startup::Peer { is_encrypted, address: peer.ip(), full: slot.full() };
     let started = tokio::select! {
-        started = startup::start(&mut input, &mut out, &shared, startup::Peer { is_encrypted, address: peer.ip(), full: slot.full() }) => started,
+        started = startup::start(&mut input, &mut out, &shared, client) => started,
         () = stop.wait() => return,
     };
     match started {

@@ -21,12 +21,12 @@ pub struct Startup {
     pub settings: Vec<(String, String)>,
 }
 
-/// What is known of the client before it says anything.
+/// The client before its startup message.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     pub is_encrypted: bool,
     pub address: IpAddr,
-    /// The setting that does not allow another connection, if one does not.
+    /// The connection limit that is reached.
     pub full: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ pub async fn start(
     peer: Peer,
 ) -> Result<Option<Startup>, String> {
     let started = crate::accept::in_time(shared.handshake_timeout, greet(input, out, shared, peer)).await;
-    match started.ok_or_else(|| "it did not say who it is in time".to_owned())? {
+    match started.ok_or_else(|| "the login took longer than handshake_timeout".to_owned())? {
         Ok(startup) => Ok(startup),
         Err(Malformed::Io(error)) => Err(error.to_string()),
         Err(Malformed::Fatal(text) | Malformed::Message(text) | Malformed::Memory(text)) => {
@@ -154,11 +154,11 @@ async fn admit(
     startup: Startup,
     peer: Peer,
 ) -> Result<Option<Startup>, Malformed> {
-    // The reserve is for administrators: users of this machine who log in.
+    // Beyond the limits, only users of this machine who log in are admitted.
     let is_administrator = shared.credentials.is_some() && peer.address.to_canonical().is_loopback();
     if let Some(setting) = peer.full.filter(|_| !is_administrator) {
         crate::counters::add(&shared.counters.pg.errors, 1);
-        let message = format!("sorry, too many clients already: as many connections as {setting} allows are open");
+        let message = format!("sorry, too many clients already: {setting} is reached");
         return refuse(out, "53300", message).await;
     }
     if startup.user.is_empty() {

@@ -132,7 +132,7 @@ impl Target {
         let flags = [("data", dir.display().to_string())];
         let given = Given::gather(None, std::env::vars(), flags.into_iter()).map_err(|e| e.to_string())?;
         let mut config = Config::new(&given).map_err(|e| e.to_string())?;
-        // Whoever opens the folder reads other files as well without it.
+        // The user of this process can read the same files without the database.
         config.database.file_access = FileAccess::unrestricted();
         let runtime = socket_runtime().map_err(|e| format!("could not start threads: {e}"))?;
         let _inside = runtime.enter();
@@ -242,7 +242,7 @@ impl Server {
         let text = text.map_err(|e| format!("the answer broke off: {e}"))?;
         match status {
             401 => Err("the server wants to know who you are: give --user or --token".to_owned()),
-            // What refuses a request before it is looked at says so in plain text.
+            // Refusals before the routing of a request are plain text, not JSON.
             400.. if !text.starts_with('{') => Err(text.trim_end().to_owned()),
             _ => Ok(text),
         }

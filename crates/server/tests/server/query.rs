@@ -56,7 +56,9 @@ fn a_text_is_validated_and_does_not_run() {
     assert_eq!(server.exec("select count(*) from t")["dataset"], serde_json::json!([[3]]));
     let reply = get("select 'é', x form t");
     let hint = "did you mean FROM instead of form?";
-    let wrong = format!("{{\"error\":\"syntax error: expected end of statement, found t\",\"position\":19,\"hint\":\"{hint}\"}}");
+    let wrong = format!(
+        "{{\"error\":\"syntax error: expected end of statement, found t\",\"position\":19,\"hint\":\"{hint}\"}}"
+    );
     assert_eq!((reply.status, reply.body), (400, wrong));
     let plain = server.post_with(path, "Content-Type: text/plain\r\n", b"select a=b&c");
     assert_eq!(plain.body, "{\"ok\":true}");

@@ -26,6 +26,24 @@ pub struct FunctionCall {
     pub over: Option<Over>,
 }
 
+impl FunctionCall {
+    /// Creates a call without arguments.
+    #[must_use]
+    pub fn new(name: ObjectName) -> FunctionCall {
+        FunctionCall {
+            name,
+            distinct: false,
+            args: Vec::new(),
+            order_by: Vec::new(),
+            limit: None,
+            nulls: None,
+            within_group: Vec::new(),
+            filter: None,
+            over: None,
+        }
+    }
+}
+
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionArg {

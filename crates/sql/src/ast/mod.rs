@@ -35,8 +35,8 @@ pub use expr::{
     Quantifier, Subscript, UnaryOperator, WhenThen,
 };
 pub use function::{
-    FrameBound, FrameExclusion, FrameOffset, FrameUnits, FunctionArg, FunctionCall, NullTreatment, Over, SpecialCall, TrimSide,
-    WindowFrame, WindowSpec,
+    FrameBound, FrameExclusion, FrameOffset, FrameUnits, FunctionArg, FunctionCall, NullTreatment, Over, SpecialCall,
+    TrimSide, WindowFrame, WindowSpec,
 };
 pub use name::{Ident, ObjectName, Quote};
 pub use object::{CreateFunction, CreateIndex, CreateRole, DropObject, Grant, ObjectKind};

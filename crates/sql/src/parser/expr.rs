@@ -172,8 +172,8 @@ fn shortened_runs(operators: Vec<(UnaryOperator, Span)>) -> Vec<(UnaryOperator, 
     let is_root = |op| matches!(op, UnaryOperator::SquareRoot | UnaryOperator::CubeRoot);
     let mut out: Vec<(UnaryOperator, Span)> = Vec::new();
     for (op, span) in operators {
-        let run = out.iter().rev().take_while(|(own, _)| *own == op).count();
-        if run == 2 && !is_root(op) {
+        let ends_in_two = matches!(out.as_slice(), [.., (first, _), (second, _)] if *first == op && *second == op);
+        if ends_in_two && !is_root(op) {
             out.pop();
         } else {
             out.push((op, span));

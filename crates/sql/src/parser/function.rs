@@ -127,21 +127,6 @@ impl Parser<'_> {
 }
 
 impl FunctionCall {
-    /// Creates a call without arguments.
-    fn new(name: ObjectName) -> FunctionCall {
-        FunctionCall {
-            name,
-            distinct: false,
-            args: Vec::new(),
-            order_by: Vec::new(),
-            limit: None,
-            nulls: None,
-            within_group: Vec::new(),
-            filter: None,
-            over: None,
-        }
-    }
-
     /// Creates a call with positional arguments.
     pub(super) fn with_args(name: ObjectName, args: Vec<Expr>) -> FunctionCall {
         FunctionCall { args: args.into_iter().map(FunctionArg::Expr).collect(), ..FunctionCall::new(name) }

@@ -40,7 +40,7 @@ impl SegmentStore {
         })
     }
 
-    /// As [`SegmentStore::new`], and keeps at most so many files open; readers of more open them again.
+    /// As [`SegmentStore::new`] with at most `open_files` open files; further files are opened again for each read.
     #[must_use]
     pub fn with_open_files(fs: Arc<dyn Fs>, cache_bytes: usize, open_files: usize) -> Arc<SegmentStore> {
         let files = Mutex::new(Clock::new(open_files.clamp(1, OPEN_FILES_MAX)));

@@ -1,6 +1,6 @@
-//! Whether a destination still has what its backups consist of: every file, as long as it was, with the same checksum.
+//! Verification of backups: every file of a destination's backups exists, with the same length and checksum.
 //!
-//! In: a destination. Out: what is missing or damaged, by name. Nothing is changed.
+//! In: a destination. Out: the names of missing and damaged files. Nothing is changed.
 
 use super::list::{Item, backups};
 use crate::Result;
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use tidalite_storage::Error;
 
-/// What [`verify_backups`] found.
+/// The result of [`verify_backups`].
 #[derive(Clone, Debug, Default)]
 pub struct VerifyReport {
     /// Backups in the destination.
     pub backups: u64,
-    /// Files that they consist of, each counted once.
+    /// Files of these backups, each counted once.
     pub files: u64,
-    /// Bytes that were read and compared.
+    /// Bytes of the valid files.
     pub bytes: u64,
-    /// What is wrong, a line for each file, with the first backup that needs it.
+    /// One line for each missing or damaged file, with the first backup that needs the file.
     pub problems: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub fn verify_backups(at: &dyn Destination, go_on: GoOn<'_>) -> Result<VerifyRep
     Ok(report)
 }
 
-/// What is wrong with a file of a backup. `go_on` is told how many bytes of it were read.
+/// Returns the problem of a file of a backup, or `None`. `go_on` receives the number of bytes read.
 pub(super) fn problem_of(
     at: &dyn Destination,
     item: &Item,
@@ -69,7 +69,7 @@ pub(super) fn problem_of(
     Ok((crc != item.crc).then(|| "does not match its checksum".to_owned()))
 }
 
-/// What is wrong with a file of a backup without reading it: it is missing, or of another length.
+/// Returns the problem of a file of a backup without reading the file: missing, or another length.
 pub(super) fn problem_of_length(at: &dyn Destination, item: &Item) -> Result<Option<String>> {
     let Some(file) = at.find(&item.file)? else { return Ok(Some("is missing".to_owned())) };
     let len = file.len().map_err(|e| Error::io("read", Path::new(&item.file), e))?;

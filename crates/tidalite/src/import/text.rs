@@ -100,13 +100,13 @@ impl fmt::Display for Compression {
 pub struct TextOptions {
     pub encoding: Option<Encoding>,
     pub compression: Option<Compression>,
-    /// Bytes of text for each compressed one, past the first [`FREE_BYTES`]; `None` for any number.
+    /// Maximum bytes of text for each compressed byte, after the first [`FREE_BYTES`]; `None` for no limit.
     pub ratio_max: Option<u64>,
 }
 
-/// Text of a compressed file that has no limit of the ratio.
+/// Bytes of text of a compressed file without a limit of the ratio.
 pub const FREE_BYTES: u64 = 64 << 20;
-/// What gzip can make of a byte at most, about: a server takes no more from a client.
+/// Maximum ratio of text to compressed bytes in uploads of clients: about the maximum ratio of gzip.
 pub const RATIO_MAX: u64 = 1000;
 
 /// Encoding, compression and line ends of a text.
@@ -237,7 +237,7 @@ impl Read for Counted {
     }
 }
 
-/// Ends a text that grows beyond what its compressed bytes may become, while it is decompressed.
+/// Fails while a text is decompressed, as soon as the text exceeds the maximum ratio.
 struct Decompressed {
     inner: Reader,
     compressed: Arc<AtomicU64>,
@@ -252,7 +252,7 @@ impl Read for Decompressed {
         let compressed = self.compressed.load(Relaxed);
         if self.bytes > FREE_BYTES.max(compressed.saturating_mul(self.ratio_max)) {
             let message = format!(
-                "{compressed} compressed bytes become more than {} times as many bytes of text, which is not allowed",
+                "{compressed} compressed bytes expand to more than {} times as many bytes of text",
                 self.ratio_max
             );
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
@@ -261,7 +261,7 @@ impl Read for Decompressed {
     }
 }
 
-/// Bytes that are broken stay so: trying again does not help.
+/// Returns the error of a failed read. Invalid data is not [`ErrorKind::Unavailable`]: a retry fails too.
 pub(super) fn unreadable(error: &std::io::Error) -> Error {
     use std::io::ErrorKind::{InvalidData, InvalidInput};
     let is_broken = matches!(error.kind(), InvalidData | InvalidInput);
@@ -586,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_bomb_is_stopped_while_it_is_decompressed() {
-        // 80 MiB of one line, 1.6 of them at most without a limit of the ratio.
+        // 80 MiB of one repeated line; the first 64 MiB have no limit of the ratio.
         let text = "a,b\n".repeat(20 << 20);
         let zstd = zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
         assert!(zstd.len() < 40 << 10, "{}", zstd.len());

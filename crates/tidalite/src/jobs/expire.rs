@@ -1,9 +1,9 @@
-//! Partitions that tables with a TTL keep no longer are dropped.
+//! Drops partitions that are older than the TTL of their table.
 //!
-//! What is too old is told by the newest row or the clock, whichever is earlier: rows of tomorrow count as of now. A
-//! clock that is wrong and one row with its time would still condemn everything before it. Such a jump of a table's
-//! newest row over partitions without rows is waited out: what it condemns is dropped only when it still stands after
-//! `ttl_jump_wait`, and a line in the log says so at once.
+//! The age of a partition is relative to the newest row or the clock, whichever is earlier: rows in the future count as
+//! of now. With a wrong clock, one row with its time would expire all other rows. The newest row of a table may thus jump
+//! over empty partitions: then the expired partitions are dropped only if the row is still the newest after
+//! `ttl_jump_wait`. A warning is logged at once.
 
 use super::Jobs;
 use crate::Result;
@@ -15,13 +15,13 @@ use tidalite_storage::TableSnapshot;
 use tidalite_storage::expiry::{Expired, expired};
 use tidalite_types::{Command, TableId};
 
-/// Since when tables have had a newest row that jumped.
+/// The tables whose newest row jumped, with the time of the first observation.
 #[derive(Debug, Default)]
 pub(super) struct Jumps(HashMap<TableId, Instant>);
 
 impl Jumps {
-    /// Whether what the TTL of a table condemns may go. The first time that it may not, `tell` is called.
-    fn may_go(&mut self, table: TableId, is_jump: bool, at: Instant, wait: Duration, tell: impl FnOnce()) -> bool {
+    /// Returns true if the expired partitions of a table may be dropped. The first refusal calls `warn`.
+    fn may_go(&mut self, table: TableId, is_jump: bool, at: Instant, wait: Duration, warn: impl FnOnce()) -> bool {
         if !is_jump || wait.is_zero() {
             self.0.remove(&table);
             return true;
@@ -29,30 +29,30 @@ impl Jumps {
         let since = self.0.get(&table).copied();
         if since.is_none() {
             self.0.insert(table, at);
-            tell();
+            warn();
         }
         since.is_some_and(|since| at.saturating_duration_since(since) >= wait)
     }
 }
 
 impl Jobs {
-    /// Drops the partitions that tables with a TTL keep no longer. Gives what it did, and how it went.
+    /// Drops expired partitions. Returns the commands and their results.
     pub(crate) fn expire(&mut self, now: i64) -> Vec<(Command, Result<()>)> {
-        self.expire_where(now, |_, _, _| true)
+        self.expire_where(now, |_, _| true)
     }
 
-    /// As [`Jobs::expire`], but waits where the newest row of a table jumped; `at` is `now` by a clock that is never set.
+    /// As [`Jobs::expire`], but delays tables whose newest row jumped; `at` is `now` of a monotonic clock.
     pub(crate) fn expire_with_care(&mut self, now: i64, at: Instant) -> Vec<(Command, Result<()>)> {
         let wait = self.shared.config.ttl_jump_wait;
         let mut jumps = std::mem::take(&mut self.jumps);
-        let done = self.expire_where(now, |table, expired, name| {
+        let done = self.expire_where(now, |table, expired| {
             jumps.may_go(table.id, expired.is_jump, at, wait, || {
                 tracing::warn!(
-                    table = name,
+                    table = table.schema.name,
                     partitions = expired.starts.len(),
                     wait_seconds = wait.as_secs(),
-                    "the newest row is far behind all others and makes partitions older than the TTL; they are dropped \
-                     after the wait if it stays (setting ttl.jump_wait): delete the row if its time is wrong"
+                    "empty partitions separate the newest row from all others, which are older than the TTL; the older \
+                     partitions are dropped after the wait (setting ttl.jump_wait): delete the row if its time is wrong"
                 );
             })
         });
@@ -66,12 +66,12 @@ impl Jobs {
     fn expire_where(
         &mut self,
         now: i64,
-        mut may_go: impl FnMut(&TableSnapshot, &Expired, &str) -> bool,
+        mut may_go: impl FnMut(&TableSnapshot, &Expired) -> bool,
     ) -> Vec<(Command, Result<()>)> {
         self.expired_at = Some(Instant::now());
         let mut done = Vec::new();
         for table in self.shared.tables.all().1 {
-            let name = table.schema.name.clone();
+            let name = &table.schema.name;
             let expired = match expired(&table, now) {
                 Ok(expired) => expired,
                 Err(error) => {
@@ -79,7 +79,7 @@ impl Jobs {
                     continue;
                 }
             };
-            if !may_go(&table, &expired, &name) || expired.starts.is_empty() {
+            if !may_go(&table, &expired) || expired.starts.is_empty() {
                 continue;
             }
             let count = expired.starts.len();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tidalite_ingest::recover::recover;
 use tidalite_ingest::wal::checkpoint::CheckpointWriter;
 use tidalite_ingest::wal::inspect::{Inspected, LogDamage, inspect};
-use tidalite_ingest::wal::log::FOLDER;
+use tidalite_ingest::wal::log::{FOLDER, OLD_FOLDER};
 use tidalite_ingest::wal::mark;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::overlay::OverlayFs;
@@ -62,7 +62,7 @@ pub(super) fn repair(
     changes.push(Change::Checkpoint(Checkpoint { txn: last, file: number }));
     manifest.edit(&changes)?;
     drop(above);
-    // Before the files that it speaks of.
+    // Before the files of the log: the mark names one of them.
     mark::remove(&**fs)?;
     // The damaged ones first: what is before them is sound by itself.
     for file in found.files.iter().skip(damage.file).chain(found.files.iter().take(damage.file)) {
@@ -71,7 +71,13 @@ pub(super) fn repair(
             removed => removed.map_err(|e| io("remove", file, e))?,
         }
     }
-    fs.sync_dir(Path::new(FOLDER)).map_err(|e| io("sync", Path::new(FOLDER), e))?;
+    // Files of earlier builds are in a folder of their own, and a folder may be missing together with its files.
+    for folder in [FOLDER, OLD_FOLDER].map(Path::new) {
+        match fs.sync_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            synced => synced.map_err(|e| io("sync", folder, e))?,
+        }
+    }
     report.done.push(why.lines().next().unwrap_or_default().to_owned());
     report.lost.extend(lost);
     Ok(())
@@ -83,7 +89,7 @@ type Persisted = tidalite_ingest::recover::Persisted;
 fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<(Arc<dyn Fs>, Tables, Persisted)> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
-    // It speaks of what is left out here.
+    // The mark covers commits that this recovery leaves out.
     mark::remove(&*above)?;
     for (index, path) in found.files.iter().enumerate().skip(damage.file) {
         if index == damage.file && damage.at > 0 {
@@ -104,7 +110,8 @@ fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
     let tables =
         state.tables.values().flat_map(|t| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.schema_txn]);
     let behind = damage.behind.keys().copied();
-    tables.chain(behind).chain([found.txn, found.mark.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
+    let marked = found.mark.map(|mark| mark.txn);
+    tables.chain(behind).chain(marked).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
 }
 
 /// The text that goes with the files, and the rows that are gone.
@@ -115,7 +122,8 @@ fn losses(
     names: &BTreeMap<TableId, String>,
 ) -> (String, Vec<Lost>) {
     let file = found.files[damage.file].display();
-    let last = damage.behind.keys().copied().chain([found.txn.next(), found.mark.txn]).max().unwrap_or_default();
+    let marked = found.mark.map(|mark| mark.txn);
+    let last = damage.behind.keys().copied().chain(marked).chain([found.txn.next()]).max().unwrap_or_default();
     let span = if last == found.txn.next() {
         format!("commit {last}")
     } else {
@@ -159,7 +167,7 @@ fn losses(
     (why, lost)
 }
 
-/// The commits behind `from` up to `to` that are not whole in the log, as numbers and ranges of them.
+/// Returns the commits after `from` up to `to` that the log does not have whole, as numbers and ranges of numbers.
 fn unknown(from: Txn, to: Txn, damage: &LogDamage) -> Vec<String> {
     let mut spans = Vec::new();
     let mut next = from.0 + 1;

@@ -349,7 +349,7 @@ async fn to_file(session: &Session, copy: &Copy, file: &Name, cancel: &CancelTok
     written
 }
 
-/// The path to open, when it is one that statements may use.
+/// Returns the path to open, if statements may use the path.
 fn allowed(session: &Session, file: &Name) -> Result<PathBuf> {
     session.shared.access.path(&file.text).map_err(|error| {
         let mut error = Error::from(error);

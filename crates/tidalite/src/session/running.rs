@@ -14,7 +14,7 @@ use tidalite_query::CancelToken;
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     inner: Arc<Mutex<Inner>>,
-    /// Told of every statement that ends.
+    /// Receives every statement that ends.
     statistics: Arc<Statistics>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     started: Instant,
     rows: AtomicU64,
     bytes: AtomicU64,
-    /// Until it is known to have gone well.
+    /// True until the statement succeeds.
     is_failed: AtomicBool,
     is_counted: AtomicBool,
 }
@@ -55,7 +55,7 @@ impl Running {
         Entry { id, cancel, running: self.clone(), started: Instant::now(), rows, bytes, is_failed, is_counted }
     }
 
-    /// How many were begun.
+    /// Returns the number of statements that began.
     pub fn begun(&self) -> u64 {
         self.lock().last_id
     }
@@ -80,18 +80,18 @@ impl Running {
 }
 
 impl Entry {
-    /// The statement has changed so many rows, or begins to give rows; `None` if it failed.
+    /// Notes the number of changed rows, zero at the start of returned rows; `None` for a failure.
     pub fn ended(&self, rows: Option<u64>) {
         self.rows.fetch_add(rows.unwrap_or(0), Relaxed);
         self.is_failed.store(rows.is_none(), Relaxed);
     }
 
-    /// The statement is only described, which is no call of it.
+    /// Excludes the statement from the statistics: a description is not a call.
     pub fn only_describes(&self) {
         self.is_counted.store(false, Relaxed);
     }
 
-    /// Rows that the statement gave; `None` if it failed.
+    /// Counts returned rows; `None` for a failure.
     pub fn gave(&self, rows: Option<&RecordBatch>) {
         let Some(rows) = rows else { return self.is_failed.store(true, Relaxed) };
         let bytes = |array: &dyn Array| array.to_data().get_slice_memory_size().unwrap_or(0);

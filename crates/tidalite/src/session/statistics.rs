@@ -1,9 +1,9 @@
-//! What statements cost, by their normalised texts, and those that took long.
+//! Statistics of statements by normalised text, and the log of slow statements.
 //!
-//! In: every statement that ends. Out: the rows of `statement_statistics()`, and a line of the log for each slow one.
+//! In: every statement that ends. Out: the rows of `statement_statistics()`, and a log line for each slow statement.
 //!
-//! Always: at most [`ENTRIES_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes are kept; for a new text the one goes that
-//! was called least often.
+//! Always: at most [`ENTRIES_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes are kept; new texts replace the texts with
+//! the fewest calls.
 
 use super::{Activity, OWN, WATCHDOG};
 use std::collections::HashMap;
@@ -12,16 +12,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tidalite_query::StatementStatistics;
 
-/// Texts that are kept.
+/// Maximum number of texts.
 const ENTRIES_MAX: usize = 1_000;
-/// Texts that go at once when there is no room: looking for one at a time would cost every new text a look at all.
+/// Texts that are removed together when the map is full: a removal reads all entries.
 const ENTRIES_REMOVED: usize = 100;
-/// Bytes of a text that are looked at.
+/// Maximum bytes of a text; the rest is ignored.
 const TEXT_BYTES_MAX: usize = 2_048;
-/// Bytes of a slow statement in the log.
+/// Maximum bytes of a slow statement in the log.
 const LOGGED_BYTES_MAX: usize = 1_000;
 
-/// How a statement ended.
+/// The costs and the outcome of a statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub took: Duration,
@@ -32,7 +32,7 @@ pub(super) struct Ended {
 
 #[derive(Debug)]
 pub(super) struct Statistics {
-    /// Statements that take this long are logged; zero for none.
+    /// Statements that take this long or longer are logged; zero for none.
     slow: Duration,
     slow_count: AtomicU64,
     entries: Mutex<HashMap<String, StatementStatistics>>,
@@ -57,7 +57,7 @@ impl Statistics {
         let text = normalised(cut(&statement.sql, TEXT_BYTES_MAX));
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() >= ENTRIES_MAX && !entries.contains_key(&text) {
-            make_room(&mut entries);
+            evict(&mut entries);
         }
         let entry = entries.entry(text).or_insert_with_key(|text| StatementStatistics {
             query: text.clone(),
@@ -78,12 +78,12 @@ impl Statistics {
         entry.last = entry.last.max(statement.started);
     }
 
-    /// Statements that were logged as slow.
+    /// Returns the number of statements that were logged as slow.
     pub fn slow_count(&self) -> u64 {
         self.slow_count.load(Relaxed)
     }
 
-    /// All texts, those that took most time first.
+    /// Returns all entries, in descending order of total time.
     pub fn read(&self) -> Vec<StatementStatistics> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<StatementStatistics> = entries.values().cloned().collect();
@@ -93,7 +93,8 @@ impl Statistics {
     }
 }
 
-fn make_room(entries: &mut HashMap<String, StatementStatistics>) {
+/// Removes the [`ENTRIES_REMOVED`] entries with the fewest calls, the oldest first.
+fn evict(entries: &mut HashMap<String, StatementStatistics>) {
     let mut ranks: Vec<_> = entries.values().map(|e| (e.calls, e.last)).collect();
     let (_, &mut limit, _) = ranks.select_nth_unstable(ENTRIES_REMOVED - 1);
     let mut left = ENTRIES_REMOVED;
@@ -112,7 +113,7 @@ fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..end]
 }
 
-/// The text with `?` in place of constants, one in place of a list of them, one space between words, no comments.
+/// Replaces constants and lists of constants by `?`, removes comments and normalizes white space.
 fn normalised(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
     let mut rest = sql;
@@ -150,7 +151,7 @@ fn space(out: &mut String, length: usize) -> usize {
     length
 }
 
-/// A constant; one that follows another in a list is left out.
+/// Appends `?` for a constant, unless the constant follows another in a list.
 fn constant(out: &mut String, length: usize) -> usize {
     let list = out.trim_end_matches([',', ' ']);
     if list.ends_with('?') && list.len() < out.len() && out[list.len()..].contains(',') {
@@ -161,7 +162,7 @@ fn constant(out: &mut String, length: usize) -> usize {
     length
 }
 
-/// The end of a row of constants that follows another such row leaves one of them.
+/// Appends `)`; removes a row of constants that follows another such row.
 fn close(out: &mut String) -> usize {
     out.truncate(out.trim_end_matches(' ').len());
     if let Some(row) = out.strip_suffix("(?") {
@@ -176,7 +177,7 @@ fn close(out: &mut String) -> usize {
     1
 }
 
-/// The length of a text in quotes, of which two stand for one.
+/// Returns the length of a quoted string; a doubled quote is part of the string.
 fn quoted(text: &str, quote: char) -> usize {
     let mut from = 1;
     while let Some(end) = text[from..].find(quote) {

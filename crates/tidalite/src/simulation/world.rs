@@ -428,7 +428,7 @@ impl World {
     /// The end of a merge or checkpoint.
     fn job(&mut self, result: crate::Result<()>) -> Result<(), String> {
         self.counts.calls += 1;
-        // As the thread of jobs does now and then; what fails is tried again.
+        // As the thread of jobs does every second; a failed write is retried.
         let _ = self.db.as_ref().map(|db| db.shared().log_mark.write());
         let may_fail = self.note_failures();
         match result {

@@ -23,7 +23,7 @@ impl Publisher {
         Publisher { shared, held: Mutex::default() }
     }
 
-    /// A sync of the log failed.
+    /// Notes a failed sync of the log.
     pub fn note_failure(&self, error: &Error) {
         self.shared.note_log_failure(&error.message);
     }

@@ -23,7 +23,10 @@ enum Unit {
 const UNITS: &[(Unit, &[&str])] = &[
     (Unit::Nanos(1), &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
     (Unit::Nanos(1_000), &["us", "usec", "usecs", "usecond", "useconds", "microsecon", "microsecond", "microseconds"]),
-    (Unit::Nanos(1_000_000), &["ms", "msec", "msecs", "msecond", "mseconds", "millisecon", "millisecond", "milliseconds"]),
+    (
+        Unit::Nanos(1_000_000),
+        &["ms", "msec", "msecs", "msecond", "mseconds", "millisecon", "millisecond", "milliseconds"],
+    ),
     (Unit::Nanos(1_000_000_000), &["s", "sec", "secs", "second", "seconds"]),
     (Unit::Nanos(60_000_000_000), &["m", "min", "mins", "minute", "minutes"]),
     (Unit::Nanos(3_600_000_000_000), &["h", "hr", "hrs", "hour", "hours"]),
@@ -118,7 +121,7 @@ impl Sum {
     fn finished(self, is_ago: bool, fields: Option<IntervalFields>) -> Result<Interval> {
         let sign = if is_ago { -1 } else { 1 };
         let part = |value: i128| i32::try_from(value * sign).map_err(|_| IntervalError::Range);
-        let nanos = i64::try_from(self.nanos * i128::from(sign)).map_err(|_| IntervalError::Range)?;
+        let nanos = i64::try_from(self.nanos * sign).map_err(|_| IntervalError::Range)?;
         let whole = Interval { months: part(self.months)?, days: part(self.days)?, nanos };
         Ok(fields.map_or(whole, |(_, last)| cut(whole, last)))
     }
@@ -384,7 +387,22 @@ mod tests {
 
     #[test]
     fn texts_that_are_refused() {
-        for text in ["", "day", "1 dya", "1 day 2 days", "1 2", "ago", "P", "PT", "P1", "1:2:3:4", "1-x", "--1 day", "1..5 s", "1 day!"] {
+        for text in [
+            "",
+            "day",
+            "1 dya",
+            "1 day 2 days",
+            "1 2",
+            "ago",
+            "P",
+            "PT",
+            "P1",
+            "1:2:3:4",
+            "1-x",
+            "--1 day",
+            "1..5 s",
+            "1 day!",
+        ] {
             let is_refused = text == "P1" || interval(text, None) == Err(IntervalError::Syntax);
             assert!(is_refused, "{text}: {}", shown(text));
         }

@@ -1,4 +1,4 @@
-//! Functions by which users of QuestDB wait for and maintain its tables. Most have nothing to do here.
+//! QuestDB's functions that wait for tables and maintain them. Most have no effect here.
 
 use super::{Arguments, Function, function};
 use crate::Error;
@@ -9,7 +9,10 @@ use tidalite_types::schema::same_name;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     // A commit is visible when it is acknowledged.
-    Function { is_volatile: true, ..function("wait_wal_table", (1, 2), pg_type::BOOL, exists) },
+    Function {
+        is_volatile: true,
+        ..function("wait_wal_table", (1, 2), pg_type::BOOL, |objects, arguments| exists(objects, arguments, 0))
+    },
     // The configuration is read when the server starts.
     Function { is_volatile: true, ..function("reload_config", (0, 0), pg_type::BOOL, |_, _| Ok(false.into())) },
     // Plans are made again when their tables change.
@@ -18,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         is_volatile: true,
         ..function("hydrate_table_metadata", (1, 100), pg_type::BOOL, |objects, arguments| match arguments.text(0) {
             Some("*") => Ok(true.into()),
-            _ => exists(objects, arguments),
+            _ => (1..arguments.len()).try_fold(exists(objects, arguments, 0)?, |_, n| exists(objects, arguments, n)),
         })
     },
     function("build", (0, 0), pg_type::TEXT, |_, _| {
@@ -26,12 +29,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Returns true for tables that exist.
+/// Returns true if the table that argument `n` names exists.
 ///
 /// # Errors
 /// Fails if there is no such table.
-fn exists(objects: &Objects, arguments: &Arguments) -> Result<Value> {
-    let name = arguments.text(0).unwrap_or_default();
+fn exists(objects: &Objects, arguments: &Arguments, n: usize) -> Result<Value> {
+    let name = arguments.text(n).unwrap_or_default();
     match objects.tables().any(|table| same_name(&table.schema.name, name)) {
         true => Ok(true.into()),
         false => Err(Error::table_not_found(name).into()),

@@ -12,7 +12,8 @@ use tidalite_types::pg_type;
 /// Start time of the server process, in microseconds since 1970.
 static STARTED: LazyLock<i64> = LazyLock::new(now);
 
-fn now() -> i64 {
+/// Returns the current time in microseconds since 1970.
+pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
     i64::try_from(since).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,7 @@
 //! `pg_sleep(seconds)` of PostgreSQL and `sleep(seconds)` of QuestDB, which returns the time of its end: they wait
 //! without blocking a thread, so that a cancelled statement stops at once.
 
+use super::session::now;
 use crate::{Error, door};
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, StringViewArray, TimestampMicrosecondArray};
@@ -16,7 +17,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tidalite_types::{ColumnType, TimeUnit};
 
 /// Maximum duration; the statement timeout is usually shorter.
@@ -39,12 +40,6 @@ struct Sleep {
 
 fn time_field(name: &str) -> FieldRef {
     door::field(name, ColumnType::Timestamp(TimeUnit::Micros), true)
-}
-
-/// Returns the current time in microseconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros());
-    i64::try_from(since).unwrap_or(i64::MAX)
 }
 
 /// Returns the duration of QuestDB's function.

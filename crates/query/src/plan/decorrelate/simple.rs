@@ -9,7 +9,8 @@ use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery, SubqueryAlias,
+    BinaryExpr, Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, Operator, Projection, Sort, Subquery,
+    SubqueryAlias,
 };
 
 /// Returns true if a sub-query is an aggregate of the rows equal to the outer row: one row each.
