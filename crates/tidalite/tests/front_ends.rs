@@ -23,6 +23,7 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("'10.0.0.0/8' <<= '10.0.0.0/8'", "the column is named as it is written, not `<@`"),
     ("#u33d/10", "a geohash is named as it is written, not as a string"),
     ("AS GEOHASH(2c)", "the type is named as it is written, not `geohash(2, c)`"),
+    ("3 = ANY(a), 1 = ANY(a)", "a comparison with a NULL element is unknown, as in PostgreSQL"),
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
