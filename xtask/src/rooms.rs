@@ -20,10 +20,11 @@ const KNOWS_ARROW: &[&str] =
     &["datafusion", "sqlparser", "parquet", "tokio", "hyper", "axum", "futures", "socket2", "ureq"];
 
 const ROOMS: &[Room] = &[
+    Room { folder: "memory", rooms: &[], never: LOW },
     Room { folder: "types", rooms: &[], never: LOW },
     Room { folder: "kernels", rooms: &["tidalite-types"], never: LOW },
     Room { folder: "jit", rooms: &["tidalite-kernels"], never: LOW },
-    Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels"], never: LOW },
+    Room { folder: "storage", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-memory"], never: LOW },
     Room { folder: "ingest", rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage"], never: LOW },
     Room { folder: "sql", rooms: &[], never: LOW },
     Room { folder: "operators", rooms: &["tidalite-kernels"], never: KNOWS_ARROW },
@@ -32,6 +33,7 @@ const ROOMS: &[Room] = &[
         rooms: &[
             "tidalite-types",
             "tidalite-kernels",
+            "tidalite-memory",
             "tidalite-jit",
             "tidalite-storage",
             "tidalite-sql",
@@ -41,18 +43,25 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "tidalite",
-        rooms: &["tidalite-types", "tidalite-kernels", "tidalite-storage", "tidalite-ingest", "tidalite-query"],
+        rooms: &[
+            "tidalite-types",
+            "tidalite-kernels",
+            "tidalite-memory",
+            "tidalite-storage",
+            "tidalite-ingest",
+            "tidalite-query",
+        ],
         never: &["datafusion", "sqlparser", "hyper", "axum", "socket2", "ureq"],
     },
     Room { folder: "frames", rooms: &["tidalite-types"], never: KNOWS_ARROW },
     Room {
         folder: "server",
-        rooms: &["tidalite", "tidalite-types", "tidalite-frames"],
+        rooms: &["tidalite", "tidalite-types", "tidalite-frames", "tidalite-memory"],
         never: &["datafusion", "sqlparser"],
     },
     Room {
         folder: "python",
-        rooms: &["tidalite", "tidalite-frames"],
+        rooms: &["tidalite", "tidalite-frames", "tidalite-memory"],
         never: &["datafusion", "sqlparser", "hyper", "axum", "socket2", "ureq"],
     },
 ];

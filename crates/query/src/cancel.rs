@@ -1,8 +1,12 @@
 //! How a query is told to stop, and says how far it has come.
 
 use crate::Error;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::EmissionType;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use tidalite_memory::{Stop, Tracker};
+use tidalite_types::{ErrorKind, SqlState};
 
 /// Clones share the state. Scans ask it before every block; cancelling also wakes whoever waits for rows.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +20,63 @@ struct State {
     wake: tokio::sync::Notify,
     rows_total: AtomicU64,
     rows_read: AtomicU64,
+    /// The memory of the statement.
+    memory: Tracker,
+    /// The setting's value, for the error.
+    memory_limit: AtomicUsize,
+    is_registered: AtomicBool,
+    /// The plan that runs, for the names of its operators.
+    plan: OnceLock<Weak<dyn ExecutionPlan>>,
+}
+
+/// Statements below this many bytes are not stopped for the memory of others.
+const SMALL_BYTES: usize = 1 << 20;
+/// The margin above the memory limit is at least this large: batches in flight, plans, decoded blocks.
+const MARGIN_BYTES: usize = 32 << 20;
+
+impl State {
+    fn stop(&self, reason: Error) {
+        self.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.is_cancelled.store(true, Ordering::Release);
+        self.wake.notify_waiters();
+    }
+}
+
+impl Stop for State {
+    fn bytes(&self) -> usize {
+        self.memory.used()
+    }
+
+    fn stop(&self, budget: usize) {
+        let text = format!("the server needs more than {budget} bytes of memory, the setting memory.bytes");
+        State::stop(self, out_of_memory(text, self.plan.get()));
+    }
+}
+
+/// Returns the error of a statement that stops for its memory; it names the operators that hold rows.
+fn out_of_memory(mut text: String, plan: Option<&Weak<dyn ExecutionPlan>>) -> Error {
+    let mut names = Vec::new();
+    if let Some(plan) = plan.and_then(Weak::upgrade) {
+        blocking_operators(&plan, &mut names);
+    }
+    if !names.is_empty() {
+        text.push_str(&format!(" (operators that hold rows: {})", names.join(", ")));
+    }
+    Error::new(ErrorKind::Unavailable, text).with_code(SqlState::OUT_OF_MEMORY)
+}
+
+/// Adds the names of operators that emit rows only after they have read their whole input.
+///
+/// Operators that pass rows on have the emission type of their input.
+fn blocking_operators(plan: &Arc<dyn ExecutionPlan>, names: &mut Vec<String>) {
+    let emits_at_end = |plan: &Arc<dyn ExecutionPlan>| plan.properties().emission_type == EmissionType::Final;
+    let passes_on = plan.children().into_iter().any(emits_at_end);
+    if emits_at_end(plan) && !passes_on && !names.iter().any(|name| name == plan.name()) {
+        names.push(plan.name().to_owned());
+    }
+    for input in plan.children() {
+        blocking_operators(input, names);
+    }
 }
 
 impl CancelToken {
@@ -26,14 +87,53 @@ impl CancelToken {
 
     /// The first reason given is the one the client sees.
     pub fn cancel(&self, reason: Error) {
-        self.0.reason.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
-        self.0.is_cancelled.store(true, Ordering::Release);
-        self.0.wake.notify_waiters();
+        self.0.stop(reason);
     }
 
+    /// Returns true if the statement has to stop; also stops it if it uses too much memory.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
+        if self.0.memory.is_exceeded() {
+            self.stop_over_limit();
+        }
+        if tidalite_memory::is_over_budget() {
+            tidalite_memory::stop_largest();
+        }
         self.0.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Returns the memory of the statement.
+    pub(crate) fn memory(&self) -> &Tracker {
+        &self.0.memory
+    }
+
+    /// Sets the memory limit: the statement stops above `bytes` and a margin for what operators cannot foresee.
+    pub(crate) fn limit_memory(&self, bytes: usize) {
+        self.0.memory_limit.store(bytes, Ordering::Relaxed);
+        self.0.memory.set_limit(bytes.saturating_add((bytes / 8).max(MARGIN_BYTES)));
+    }
+
+    /// Keeps the plan for error texts.
+    pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
+        self.0.plan.get_or_init(|| Arc::downgrade(plan));
+    }
+
+    /// Makes the statement one that others can stop, once it uses much memory.
+    pub(crate) fn register_memory(&self) {
+        if self.0.memory.used() >= SMALL_BYTES && !self.0.is_registered.swap(true, Ordering::Relaxed) {
+            let statement: Arc<dyn Stop> = self.0.clone();
+            tidalite_memory::register_stop(Arc::downgrade(&statement));
+        }
+    }
+
+    #[cold]
+    fn stop_over_limit(&self) {
+        if self.0.is_cancelled.load(Ordering::Acquire) {
+            return;
+        }
+        let limit = self.0.memory_limit.load(Ordering::Relaxed);
+        let text = format!("the statement needs more than {limit} bytes of memory, the setting query.memory_bytes");
+        self.0.stop(out_of_memory(text, self.0.plan.get()));
     }
 
     /// The reason, once cancelled.

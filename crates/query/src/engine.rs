@@ -15,6 +15,7 @@ mod files;
 mod globs;
 mod lifted;
 mod logical;
+mod memory;
 mod near;
 mod operators;
 mod parquet_format;
@@ -32,6 +33,7 @@ pub use logical::FrontEndCounts;
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
+use self::memory::{Accounted, StatementPool};
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
 use crate::scan::exec::ROWS_NEAR;
@@ -46,7 +48,6 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::config::ConfigOptions;
 use datafusion::execution::context::SessionState;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
-use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
@@ -174,6 +175,7 @@ impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Arc<Engine>> {
         functions::prepare();
         dialect::prepare();
+        memory::inherit_accounting();
         let runtime = threads("query", config.threads, ask_for_long_turns)?;
         let control = threads("query-control", config.threads.max(CONTROL_THREADS_MIN), || {})?;
         let planning = threads("query-plan", config.threads.max(PLANNING_THREADS_MIN), || {})?;
@@ -502,7 +504,7 @@ impl Engine {
         let timestamp = fields.fields().iter().position(|field| door::is_designated(field));
         let schema = named_schema(&physical.schema(), &columns);
         let environment = RuntimeEnv {
-            memory_pool: Arc::new(FairSpillPool::new(self.query_memory_bytes)),
+            memory_pool: Arc::new(StatementPool::new(self.query_memory_bytes, cancel.clone())),
             ..RuntimeEnv::clone(&self.environment)
         };
         let context = datafusion::execution::TaskContext::new(
@@ -526,7 +528,9 @@ impl Engine {
         };
         let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         let context = Arc::new(context);
-        let mut driven = drive(physical, context, schema.clone(), sender, cancel.clone(), words.clone()).boxed();
+        cancel.limit_memory(self.query_memory_bytes);
+        let driven = drive(physical, context, schema.clone(), sender, cancel.clone(), words.clone()).boxed();
+        let mut driven = Accounted::new(cancel.clone(), driven);
         let is_done = is_near && {
             // What it begins besides runs where it would otherwise.
             let _entered = runtime.enter();
@@ -648,7 +652,8 @@ async fn drive(
     cancel: CancelToken,
     words: Arc<Words>,
 ) {
-    let mut stream = match execute_stream(physical, context) {
+    cancel.runs(&physical);
+    let mut stream = match execute_stream(physical.clone(), context) {
         Ok(stream) => stream,
         Err(error) => return drop(sender.send(Err(placed_late(error.into(), &words))).await),
     };
@@ -705,9 +710,10 @@ fn rows(
     task: Option<Abort<()>>,
     cancel: CancelToken,
 ) -> BoxStream<'static, Result<RecordBatch>> {
-    let state = Some((receiver, task, cancel));
+    let state = Some((receiver, task, cancel, None));
     futures::stream::unfold(state, |state| async move {
-        let (mut receiver, task, cancel) = state?;
+        let (mut receiver, task, cancel, last) = state?;
+        memory::discard(&cancel, last);
         // A cancelled query is told at once, whatever its operators are in the middle of.
         let next = tokio::select! {
             biased;
@@ -715,7 +721,7 @@ fn rows(
             () = cancel.cancelled() => Some(Err(cancel.reason())),
         };
         match next {
-            Some(Ok(batch)) => Some((Ok(batch), Some((receiver, task, cancel)))),
+            Some(Ok(batch)) => Some((Ok(batch.clone()), Some((receiver, task, cancel, Some(batch))))),
             Some(Err(error)) => Some((Err(error), None)),
             None => match task?.result().await {
                 Ok(()) => None,

@@ -153,7 +153,8 @@ fn from_datafusion(error: &DataFusionError) -> Error {
         DataFusionError::NotImplemented(message) => Error::invalid(format!("not supported: {}", worded(message))),
         DataFusionError::ResourcesExhausted(message) => {
             Error::new(ErrorKind::Unavailable, format!("out of memory for this query: {}", worded(message)))
-                .with_hint("raise the memory limit of queries, or ask for less at a time")
+                .with_code(SqlState::OUT_OF_MEMORY)
+                .with_hint("raise query.memory_bytes or memory.bytes, or ask for less at a time")
         }
         DataFusionError::IoError(error) if spill::ours(error).is_some() => {
             spill::ours(error).cloned().unwrap_or_else(|| Error::internal(error.to_string()))

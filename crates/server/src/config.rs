@@ -401,12 +401,23 @@ pub const SETTINGS: &[Setting] = &[
         "Threads that run queries.",
     ),
     setting(
+        "memory.bytes",
+        "memory-bytes",
+        "BYTES",
+        "auto",
+        "auto (three quarters of the memory of the machine or its container) or a number of bytes, plain or with KiB, MiB or GiB",
+        "Memory limit of the server in bytes of live allocations. Above 90 % of it the block cache shrinks and queries \
+         spill; above it the statement with the most memory is stopped with SQLSTATE 53200.",
+    ),
+    setting(
         "query.memory_bytes",
         "query-memory-bytes",
         "BYTES",
         "2GiB",
         BYTES,
-        "Memory for the operators of one query.",
+        "Memory limit of one statement, planning included; at most half of `memory.bytes` is used. Operators that can \
+         spill do so before it; any other statement that needs more fails with SQLSTATE 53200. A margin of an eighth, at \
+         least 32 MiB, is for batches in flight.",
     ),
     setting(
         "spill.folder",

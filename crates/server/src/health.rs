@@ -154,6 +154,13 @@ impl Health {
                 "Bytes of messages, statements and values of clients of the PostgreSQL protocol held.",
                 self.messages.used() as f64,
             ),
+            gauge("tidalite_memory_bytes", "Bytes of live allocations.", tidalite_memory::used() as f64),
+            gauge("tidalite_memory_limit_bytes", "The setting memory.bytes.", tidalite_memory::budget() as f64),
+            gauge(
+                "tidalite_statements_memory_bytes",
+                "Bytes of live allocations of running statements.",
+                tidalite_memory::tracked() as f64,
+            ),
             counter(
                 "tidalite_slow_uploads_total",
                 "Bodies and messages whose memory was revoked because the rest was late.",

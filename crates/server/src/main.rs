@@ -43,8 +43,10 @@ mod system;
 mod tls;
 mod upkeep;
 
+use tidalite_memory::CountingAllocator;
+
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: CountingAllocator<mimalloc::MiMalloc> = CountingAllocator::new(mimalloc::MiMalloc);
 
 fn main() -> std::process::ExitCode {
     cli::run()

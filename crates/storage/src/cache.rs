@@ -158,7 +158,10 @@ impl BlockCache {
         let (bytes, asked) = (cached.bytes.len(), part(&cached));
         self.loaded_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         *loaded = Some(cached.clone());
+        let before = shard.blocks.weight() as isize;
         shard.blocks.insert(key, cached, bytes + ENTRY_BYTES);
+        // Cached blocks outlive the statement that loads them.
+        tidalite_memory::reassign(shard.blocks.weight() as isize - before);
         Ok(asked)
     }
 
@@ -199,6 +202,24 @@ impl BlockCache {
 
     fn shard(&self, key: &BlockKey) -> MutexGuard<'_, Shard> {
         lock(&self.shards[self.hasher.hash_one(key) as usize % self.shards.len()])
+    }
+}
+
+impl BlockCache {
+    /// Evicts blocks of at least `bytes` together, or all; returns the number of bytes freed.
+    pub fn evict(&self, bytes: usize) -> usize {
+        let mut freed = 0;
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            let before = shard.blocks.weight();
+            while freed + (before - shard.blocks.weight()) < bytes && !shard.blocks.is_empty() {
+                shard.blocks.evict_one();
+            }
+            let evicted = before - shard.blocks.weight();
+            tidalite_memory::reassign(-(evicted as isize));
+            freed += evicted;
+        }
+        freed
     }
 }
 

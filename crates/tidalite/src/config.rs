@@ -36,7 +36,11 @@ pub struct DatabaseConfig {
     /// Delay of the TTL if empty partitions separate the newest row of a table from all others, in case the time of that
     /// row is wrong; zero for no delay.
     pub ttl_jump_wait: Duration,
-    /// Memory for one query's operators; what does not fit fails or spills.
+    /// Memory limit of the process in bytes of live allocations: statements spill or fail before it. It applies where
+    /// the global allocator counts (`tidalite-memory`), and to all databases of the process: the last one opened sets it.
+    pub memory_bytes: usize,
+    /// Memory limit of one statement in bytes; at most half of `memory_bytes` is used. Operators spill before it, and a
+    /// statement whose operators cannot spill fails.
     pub query_memory_bytes: usize,
     /// Folder of spill files; `None` for `spill` in the data folder.
     pub spill_folder: Option<PathBuf>,
@@ -83,6 +87,9 @@ pub struct DatabaseConfig {
     pub has_background_jobs: bool,
 }
 
+/// Live allocations may take this share of the machine's memory, in percent. Fragmentation and freed pages that the
+/// allocator keeps for ten seconds need the rest.
+const MEMORY_PERCENT: usize = 75;
 /// Blocks have this part of the memory: what is read again and again is mostly theirs, and staging, queries and the system's
 /// own cache of files have to be beside them.
 const CACHE_PART: usize = 4;
@@ -104,6 +111,7 @@ impl DatabaseConfig {
             late_rows_min: tidalite_storage::merge::LATE_ROWS_MIN,
             seal_after: Duration::from_secs(600),
             ttl_jump_wait: Duration::from_secs(24 * 3600),
+            memory_bytes: machine::memory_bytes().map_or(usize::MAX, |all| all / 100 * MEMORY_PERCENT),
             query_memory_bytes: 2 << 30,
             spill_folder: None,
             spill_bytes_max: 100 << 30,

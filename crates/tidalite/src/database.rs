@@ -84,6 +84,7 @@ impl Database {
     /// Opens a database on files that are not the operating system's: `config.data` is not looked at.
     pub fn open_on(fs: Arc<dyn Fs>, mut config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
+        tidalite_memory::set_budget(config.memory_bytes);
         let store = SegmentStore::with_open_files(fs.clone(), config.cache_bytes, config.segment_files);
         let (manifest, _) = Manifest::open(fs.clone())?;
         let Recovered { catalog, versions, mut log, txn, persisted, replayed, times } =

@@ -218,7 +218,7 @@ impl Sessions {
     pub fn new(config: &DatabaseConfig) -> Sessions {
         let engine = EngineConfig {
             threads: config.query_threads,
-            query_memory_bytes: config.query_memory_bytes,
+            query_memory_bytes: config.query_memory_bytes.min(config.memory_bytes / 2),
             reads_files: config.query_reads_files,
             access: config.file_access.clone(),
             fast_operators: config.query_fast_operators,

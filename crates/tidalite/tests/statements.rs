@@ -5,6 +5,10 @@ use arrow::datatypes::Int64Type;
 use futures::StreamExt;
 use std::time::{Duration, Instant};
 use tidalite::{Database, DatabaseConfig, Error, ErrorKind, QueryOptions, Response, Rows};
+use tidalite_memory::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 
 struct Opened {
     database: Database,
@@ -433,8 +437,38 @@ async fn a_query_that_needs_too_much_memory_fails_alone() {
     let db = open();
     let error = db.error("SELECT count(DISTINCT value || 'some text to make it longer'), array_agg(value) FROM generate_series(1, 30000000) AS value").await;
     assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
-    assert!(error.message.starts_with("out of memory for this query"), "{error}");
+    assert_eq!(error.code.map(|code| code.as_str()), Some("53200"), "{error}");
+    assert!(error.to_string().contains("query.memory_bytes"), "{error}");
     assert_eq!(db.number("SELECT 1").await, 1);
+}
+
+#[tokio::test]
+async fn memory_that_no_operator_reserves_is_limited() {
+    let db = open();
+    let texts = "(SELECT x, md5(x::varchar) AS t FROM long_sequence(5000000))";
+    for (sql, operator) in [
+        (format!("SELECT cardinality(array_agg(t)) FROM {texts}"), "AggregateExec"),
+        (format!("SELECT max(v) FROM (SELECT first_value(t) OVER (PARTITION BY x) AS v FROM {texts})"), "WindowAggExec"),
+    ] {
+        let error = db.error(&sql).await;
+        assert_eq!(error.code.map(|code| code.as_str()), Some("53200"), "{error}");
+        assert!(error.message.contains("query.memory_bytes") && error.message.contains(operator), "{error}");
+    }
+    let values: Vec<String> = (0..200_000).map(|n| format!("({n}, 'a{n}')")).collect();
+    let error = db.error(&format!("SELECT count(*) FROM (VALUES {}) v(a, b)", values.join(", "))).await;
+    assert_eq!(error.code.map(|code| code.as_str()), Some("53200"), "{error}");
+}
+
+/// Rows that their reader keeps are the reader's memory, however many they are.
+#[tokio::test]
+async fn kept_rows_do_not_count_for_the_statement() {
+    let db = open();
+    let mut rows = db.rows("SELECT x, md5(x::varchar) AS t FROM long_sequence(4000000)").await;
+    let mut kept = Vec::new();
+    while let Some(batch) = rows.stream.next().await {
+        kept.push(batch.expect("the rows come whole"));
+    }
+    assert_eq!(kept.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4_000_000);
 }
 
 #[tokio::test]

@@ -92,17 +92,6 @@ fn nothing_that_was_accepted_is_refused() {
     assert!(refused.is_empty(), "{}\n{}", refused.len(), refused.join("\n"));
 }
 
-/// Returns pseudo-random numbers, the same in every run.
-fn chance() -> impl FnMut(usize) -> usize {
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as usize % below.max(1)
-    }
-}
-
 #[test]
 fn a_table_is_made_of_what_is_written() {
     let Ok(Statement::Commands { commands, .. }) = parse(STATEMENTS[0]) else { panic!("it is understood") };

@@ -4,6 +4,7 @@
 //! at once when it is cancelled or its time is over; between two steps ([`Stops`]) the planner then gives up. What a
 //! statement may ask of one is bounded before ([`plan::size`](crate::plan)).
 
+use super::memory::Accounted;
 use super::{Abort, Engine};
 use crate::{CancelToken, Error, Parameter, Result, Statement, dialect, plan};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
@@ -48,7 +49,8 @@ impl Engine {
         let Some(planning) = &self.planning else {
             return futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "the database is closed"))).boxed();
         };
-        let task = Abort(planning.spawn(work));
+        cancel.limit_memory(self.query_memory_bytes);
+        let task = Abort(planning.spawn(Accounted::new(cancel.clone(), work)));
         async move {
             tokio::select! {
                 biased;

@@ -13,6 +13,7 @@ use crate::Error;
 use crate::cancel::CancelToken;
 use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray, UInt32Array};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use datafusion::common::runtime::JoinSet;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
@@ -32,7 +33,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::Fold;
 use tidalite_operators::group::{self, Best, Grouping, KeyKind, Output, Overflow, Part, Sought, Values};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 pub(crate) use general::Generic;
 pub(crate) use input::Input;
@@ -521,7 +521,10 @@ async fn of_parts<T: Send + 'static>(
     };
     let mut found = Vec::new();
     if count > 1 {
-        let mut threads: JoinSet<Result<T>> = (0..count).map(|_| worker()).map(|work| async move { work() }).collect();
+        let mut threads = JoinSet::<Result<T>>::new();
+        for work in (0..count).map(|_| worker()) {
+            threads.spawn(async move { work() });
+        }
         while let Some(part) = threads.join_next().await {
             found.push(part.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??);
         }

@@ -104,6 +104,7 @@ impl Config {
         database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
         database.seal_after = read.parsed("seal.after", duration)?;
         database.ttl_jump_wait = read.parsed("ttl.jump_wait", duration)?;
+        database.memory_bytes = read.parsed("memory.bytes", |t| auto_bytes(t, database.memory_bytes))?;
         database.query_memory_bytes = read.parsed("query.memory_bytes", bytes)?;
         database.spill_folder = Some(read.text("spill.folder")).filter(|t| !t.is_empty()).map(PathBuf::from);
         database.spill_bytes_max = read.parsed("spill.bytes_max", bytes)? as u64;

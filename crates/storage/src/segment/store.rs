@@ -1,6 +1,7 @@
 //! What all segments share: where their files are, the block cache, and the files open now.
 
 use crate::Result;
+use tidalite_memory::{Reclaim, register_reclaim};
 use crate::cache::{BlockCache, BlockKey, CacheStats, Cached, Clock};
 use crate::fs::{File, Fs};
 use bytes::Bytes;
@@ -29,6 +30,12 @@ pub struct StoreStats {
     pub open_files: usize,
 }
 
+impl Reclaim for SegmentStore {
+    fn reclaim(&self, bytes: usize) -> usize {
+        self.cache.evict(bytes)
+    }
+}
+
 impl SegmentStore {
     /// `cache_bytes` is what blocks and footers may take in memory.
     #[must_use]
@@ -44,7 +51,10 @@ impl SegmentStore {
     #[must_use]
     pub fn with_open_files(fs: Arc<dyn Fs>, cache_bytes: usize, open_files: usize) -> Arc<SegmentStore> {
         let files = Mutex::new(Clock::new(open_files.clamp(1, OPEN_FILES_MAX)));
-        Arc::new(SegmentStore { fs, cache: BlockCache::new(cache_bytes), files })
+        let store = Arc::new(SegmentStore { fs, cache: BlockCache::new(cache_bytes), files });
+        let cache: Arc<dyn Reclaim> = store.clone();
+        register_reclaim(Arc::downgrade(&cache));
+        store
     }
 
     /// The folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].

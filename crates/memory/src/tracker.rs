@@ -1,0 +1,218 @@
+//! Counts of bytes: of the process, and of statements.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed};
+
+/// A thread passes its count on when it differs by this many bytes, so that most allocations touch no shared memory.
+const STEP_BYTES: isize = 64 << 10;
+
+/// Live bytes of the process.
+static USED: AtomicIsize = AtomicIsize::new(0);
+/// Sum of the trackers' bytes.
+static TRACKED: AtomicIsize = AtomicIsize::new(0);
+/// True after the first counted allocation.
+static IS_COUNTING: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Bytes that this thread has not passed on yet. The type has no destructor: the allocator may use it at any time.
+    static PENDING: Cell<isize> = const { Cell::new(0) };
+    /// The tracker of the innermost scope, or null.
+    static CURRENT: Cell<*const Tracker> = const { Cell::new(ptr::null()) };
+}
+
+/// Returns the live bytes of the process; 0 if the allocator does not count.
+#[must_use]
+pub fn used() -> usize {
+    USED.load(Relaxed).max(0) as usize
+}
+
+/// Returns the bytes of all trackers together.
+#[must_use]
+pub fn tracked() -> usize {
+    TRACKED.load(Relaxed).max(0) as usize
+}
+
+/// Returns true if the process's allocator counts.
+#[must_use]
+pub fn is_counting() -> bool {
+    IS_COUNTING.load(Relaxed)
+}
+
+/// Counts `bytes` more for this thread.
+#[inline]
+pub(crate) fn count(bytes: isize) {
+    let pending = PENDING.get() + bytes;
+    if pending.abs() < STEP_BYTES {
+        PENDING.set(pending);
+    } else {
+        PENDING.set(0);
+        pass_on(pending);
+    }
+}
+
+#[cold]
+fn pass_on(bytes: isize) {
+    if !IS_COUNTING.load(Relaxed) {
+        IS_COUNTING.store(true, Relaxed);
+    }
+    USED.fetch_add(bytes, Relaxed);
+    let tracker = CURRENT.get();
+    if !tracker.is_null() {
+        // SAFETY: a scope sets the pointer from a reference that outlives the scope, and restores the previous pointer
+        // when it ends. A scope stays on its thread.
+        unsafe { &*tracker }.add(bytes);
+    }
+}
+
+fn flush() {
+    let pending = PENDING.replace(0);
+    if pending != 0 {
+        pass_on(pending);
+    }
+}
+
+/// Moves `bytes` from the tracker of the current scope to the process's own count, or back if negative.
+///
+/// Memory that outlives a statement, such as a cached block, is not part of that statement.
+pub fn reassign(bytes: isize) {
+    let tracker = CURRENT.get();
+    if !tracker.is_null() {
+        // SAFETY: as in `pass_on`.
+        unsafe { &*tracker }.add(-bytes);
+    }
+}
+
+/// The live bytes that the scopes of one statement allocated.
+///
+/// The count can be off by what other threads freed, and by 64 KiB for each thread within a scope. It can be negative.
+#[derive(Debug)]
+pub struct Tracker {
+    used: AtomicIsize,
+    peak: AtomicIsize,
+    limit: AtomicUsize,
+    is_exceeded: AtomicBool,
+}
+
+impl Default for Tracker {
+    fn default() -> Tracker {
+        Tracker {
+            used: AtomicIsize::new(0),
+            peak: AtomicIsize::new(0),
+            limit: AtomicUsize::new(isize::MAX as usize),
+            is_exceeded: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Tracker {
+    /// Sets the number of bytes above which the tracker is exceeded.
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes.min(isize::MAX as usize), Relaxed);
+    }
+
+    /// Returns the live bytes.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed).max(0) as usize
+    }
+
+    /// Returns the largest number of live bytes so far.
+    #[must_use]
+    pub fn peak(&self) -> usize {
+        self.peak.load(Relaxed).max(0) as usize
+    }
+
+    /// Returns true once the bytes were above the limit.
+    #[must_use]
+    #[inline]
+    pub fn is_exceeded(&self) -> bool {
+        self.is_exceeded.load(Relaxed)
+    }
+
+    /// Counts the allocations of this thread for the tracker until the scope is dropped.
+    #[must_use]
+    pub fn enter(&self) -> Scope<'_> {
+        flush();
+        Scope { outer: CURRENT.replace(self), tracker: PhantomData }
+    }
+
+    /// Removes `bytes` that now belong to another owner.
+    pub fn release(&self, bytes: usize) {
+        self.add(-(bytes.min(isize::MAX as usize) as isize));
+    }
+
+    fn add(&self, bytes: isize) {
+        TRACKED.fetch_add(bytes, Relaxed);
+        let used = self.used.fetch_add(bytes, Relaxed) + bytes;
+        if bytes > 0 {
+            self.peak.fetch_max(used, Relaxed);
+            if used > self.limit.load(Relaxed) as isize {
+                self.is_exceeded.store(true, Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Tracker {
+    fn drop(&mut self) {
+        TRACKED.fetch_sub(*self.used.get_mut(), Relaxed);
+    }
+}
+
+/// The time in which a thread's allocations count for a tracker.
+#[derive(Debug)]
+pub struct Scope<'a> {
+    outer: *const Tracker,
+    tracker: PhantomData<&'a Tracker>,
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        flush();
+        CURRENT.set(self.outer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_counts_for_its_tracker_only() {
+        let (outer, inner) = (Tracker::default(), Tracker::default());
+        outer.set_limit(500_000);
+        let outer_scope = outer.enter();
+        count(300_000);
+        let inner_scope = inner.enter();
+        count(200_000);
+        count(-50_000);
+        drop(inner_scope);
+        count(1_000);
+        drop(outer_scope);
+        count(700_000);
+        assert_eq!((outer.used(), inner.used(), inner.peak()), (301_000, 150_000, 200_000));
+        assert!(!outer.is_exceeded());
+        let again = outer.enter();
+        count(200_000);
+        assert!(outer.is_exceeded());
+        reassign(400_000);
+        drop(again);
+        outer.release(1_000_000);
+        assert_eq!((outer.used(), outer.peak()), (0, 501_000));
+        assert!(used() >= 1_000_000);
+    }
+
+    #[test]
+    fn memory_freed_by_another_statement_does_not_wrap() {
+        let (owner, other) = (Tracker::default(), Tracker::default());
+        let scope = owner.enter();
+        count(100_000);
+        drop(scope);
+        let scope = other.enter();
+        count(-100_000);
+        drop(scope);
+        assert_eq!((owner.used(), other.used(), other.peak()), (100_000, 0, 0));
+    }
+}
