@@ -100,6 +100,10 @@ docs: build ## Writes the pages that are generated
 bench-ingest: build $(VENV)/ready ## Ingest beside other databases; see bench/ingest.py for what it needs
 	TIDALITE_BIN=$(TIDALITE) PEERS=$(PEERS) $(VENV)/bin/python bench/ingest.py $${ARGS:-raw:cpu.ilp:1 raw:cpu.ilp:2}
 
+.PHONY: load
+load: build ## A mixed load with a check of every row: MINUTES=30, ARGS="--row-rate 20000"
+	cd bench && TIDALITE_BIN=$(TIDALITE) python3 -m tidalite_bench load --minutes $${MINUTES:-30} $${ARGS:-}
+
 .PHONY: soak
 soak: build $(VENV)/ready ## The long tests: 500 rounds of kill -9, an hour of fuzzing
 	cargo test --release --workspace

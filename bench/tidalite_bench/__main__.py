@@ -1,6 +1,7 @@
-"""The command: `python -m tidalite_bench ingress|filters|joins|late|tsbs|frames|hits|h2o|all`.
+"""The command: `python -m tidalite_bench ingress|filters|joins|late|tsbs|frames|hits|h2o|all|load`.
 
-Each workload gives records (lines of JSON in --out), a table on the terminal and a section of the page.
+Each workload gives records (lines of JSON in --out), a table on the terminal and a section of the page. `load` compares nothing: it runs one
+server under a mixed load and writes a report of its own.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from time import monotonic
 
-from . import install
+from . import install, load
 from .measure import Disagreement
 
 WORKLOADS = ["ingress", "filters", "joins", "late", "tsbs", "frames", "hits", "h2o"]
@@ -102,7 +103,10 @@ def main():
                 continue
             modules[name] = importlib.import_module(f".{name}", __package__)
             modules[name].arguments(command)
+    load.arguments(commands.add_parser("load", description=load.__doc__))
     options = parser.parse_args()
+    if options.workload == "load":
+        return load.run(options)
     in_environment()
     # What is stopped from outside stops its servers and clears its folders, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
