@@ -1,4 +1,4 @@
-"""What the load run computes: rows and their sums, answers of the protocols, stamps of the kernel, percentiles, slopes, the verdict."""
+"""Computations of the load run: rows and their sums, answers of the protocols, stamps of the kernel, percentiles, slopes, the verdict."""
 
 import asyncio
 import random
@@ -191,9 +191,10 @@ def test_memory_is_judged_after_the_first_quarter():
 def test_shares_of_the_processors_add_up():
     samples = [sample_of(0, 1, 10.0, 100.0), sample_of(10, 1, 15.0, 118.0)]
     for seen, used in zip(samples, (1.0, 5.0)):
-        seen["cpu_s"]["writers"] = used
+        seen["cpu_s"] |= {"writers": used, summary.WAITING: used * 0.75}
     assert summary.cpu_table(samples, 2) == (["processors in use, of 2", "cores", "share"], [
-        ["server", "0.50", "25%"], ["writers", "0.40", "20%"], ["the generator as a whole", "0.40", "20%"], ["other processes", "0.90", "45%"]])
+        ["server", "0.50", "25%"], ["writers", "0.40", "20%"], ["the generator as a whole", "0.40", "20%"], ["other processes", "0.90", "45%"],
+        [summary.WAITING, "0.30", ""]])
 
 
 def test_counters_and_states_of_errors_are_found_in_metrics():

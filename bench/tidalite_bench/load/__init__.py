@@ -4,6 +4,7 @@ The run fails, with exit status 1, on any error of a client, of the server's cou
 at the end or after a restart, and on a missed goal. The load has fixed rates; it is not a measurement of the highest rate.
 """
 
+import asyncio
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -35,7 +36,7 @@ IDLE_TABLES = 40
 
 @dataclass
 class Plan:
-    """What each process of the generator does. Times are of `time.monotonic`, rates are totals per second."""
+    """The load. Times are those of `time.monotonic`, rates are totals per second."""
 
     http_port: int
     pg_port: int
@@ -70,9 +71,7 @@ def arguments(parser):
 
 
 def child(role, plan, pipe):
-    """The body of a process of the generator. The command stops it, an interrupt from the terminal does not."""
-    import asyncio
-
+    """The body of a process of the generator. An interrupt from the terminal ends the command, which ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     record = Record(pipe)
@@ -87,7 +86,7 @@ def child(role, plan, pipe):
 
 
 class Generator:
-    """The processes of the generator and what they have reported."""
+    """The processes of the generator and their reports."""
 
     ROLES = {"writers": writers, "readers": readers, "prober": probe}
 
@@ -101,7 +100,7 @@ class Generator:
             self.processes[name], self.pipes[name] = process, ours
 
     def receive(self, seconds):
-        """Takes what comes within the time."""
+        """Reads reports until the time is over or all processes have ended."""
         deadline = time.monotonic() + seconds
         while self.pipes and (left := deadline - time.monotonic()) > 0:
             for pipe in multiprocessing.connection.wait(list(self.pipes.values()), left):
@@ -134,7 +133,7 @@ class Generator:
 
 
 def prepare(server):
-    """Tables of the load, and some more so that metadata has a size."""
+    """Creates the tables of the load, and some more for the size of metadata."""
     for table in range(writers.TABLES):
         server.sql(writers.CREATE.format(table=table))
     for table in range(IDLE_TABLES):
@@ -164,12 +163,11 @@ def check_rows(server, ledger, idle_tcp, seconds):
         time.sleep(0.1)
 
 
-def watch(server, generator, began, write_sample):
-    """Samples until the generator is done or the server or the time is at its end; returns (samples, errors)."""
+def watch(server, generator, began, deadline, write_sample):
+    """Samples until the generator is done, the server has ended or the deadline is over; returns (samples, errors)."""
     from .server import sample
 
-    samples, errors, deadline = [], Counter(), began + generator.length_s + END_S
-    due = began
+    samples, errors, due = [], Counter(), began
     while not generator.is_done():
         generator.receive(max(0.0, due - time.monotonic()))
         due = max(due + SAMPLE_S, time.monotonic())
@@ -195,7 +193,7 @@ def show_sample(seen):
 
 
 def collected_errors(server, generator, samples):
-    """Errors of clients, of the server's counters at the last sample, and of its log; and the warnings of the log."""
+    """(errors of clients, of the server's counters and of its log, warnings of its log)."""
     from .server import log_lines
 
     errors = generator.errors()
@@ -236,7 +234,7 @@ def run(options):
                 file.flush()
                 show_sample(seen)
 
-            samples, errors = watch(server, generator, began, write_sample)
+            samples, errors = watch(server, generator, began, began + options.minutes * 60 + END_S, write_sample)
         outcome = finished(server, generator, samples, errors)
     finally:
         if generator:
@@ -255,13 +253,11 @@ def started(server, options):
     begin = time.monotonic() + LEAD_S + options.idle / 1000
     plan = Plan(server.http_port, server.pg_port, server.ilp_port, begin, begin + options.minutes * 60, options.idle, options.busy, options.query_rate,
                 options.writers, options.batch_rows, options.batch_rows * options.writers / options.row_rate, options.dashboards, options.refresh_ms / 1e3)
-    generator = Generator(plan)
-    generator.length_s = plan.end - begin
-    return generator, begin
+    return Generator(plan), begin
 
 
 def finished(server, generator, samples, errors):
-    """(errors, warnings, seconds of the check, rows acknowledged): rows are checked, then again after a restart."""
+    """Checks the rows, and again after a restart; returns (errors, warnings, rows acknowledged)."""
     ledger = generator.reports.get("writers", {}).get("ledger", {})
     idle_tcp = generator.reports.get("readers", {}).get("idle_tcp", 0)
     if ledger and server.process.poll() is None:
@@ -285,21 +281,26 @@ def markdown(head, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
+def during_load(options, samples):
+    """Samples without those at the end, when connections close."""
+    return [seen for seen in samples if seen["t"] <= options.minutes * 60]
+
+
 def report(options, server, generator, samples, errors, warnings, rows):
     """(text, whether the run failed)."""
     latencies = summary.merged(r.get("latencies", {}) for r in generator.reports.values())
-    counts, missed = generator.counts(), summary.missed_goals(latencies, samples, options.metadata_p99_max_ms, options.memory_slope_max)
+    counts, missed = generator.counts(), summary.missed_goals(latencies, during_load(options, samples), options.metadata_p99_max_ms, options.memory_slope_max)
     stamps = "the kernel's stamps of the packets, last byte of the request to first of the answer"
-    if counts[probe.WITHOUT_STAMPS]:
+    if counts[probe.WITHOUT_STAMPS] and options.metadata_p99_max_ms:
         missed.append(f"{counts[probe.WITHOUT_STAMPS]} probes of metadata have no stamps of the kernel")
-    seconds = generator.length_s
+    seconds = options.minutes * 60
     verdict = "failed" if errors or missed else "passed"
     parts = [
         f"# Load, {options.minutes:g} minutes: {verdict}\n",
         f"{server.version()} with {' '.join(f'{k}={v}' for k, v in sorted(server.extra_env.items()))}. {counts['idle connections']} idle and {options.busy} busy connections, "
         f"{options.writers} writers, {options.dashboards} dashboards of {readers.PANELS} panels every {options.refresh_ms:g} ms. `metadata` is by {stamps}; "
         f"the other latencies are by the clock of the generator, which shares {os.cpu_count()} processors with the server.\n",
-        markdown(*summary.latency_table(latencies)), markdown(*summary.memory_table(samples)), markdown(*summary.cpu_table(samples, os.cpu_count())),
+        markdown(*summary.latency_table(latencies)), markdown(*summary.memory_table(during_load(options, samples))), markdown(*summary.cpu_table(during_load(options, samples), os.cpu_count())),
         markdown(["count", "value"], [
             ["rows acknowledged and found, also after a restart" if not any(e.startswith("rows") for e in errors) else "rows acknowledged", rows],
             ["rows per second", f"{rows / seconds:.0f}"], *sorted(counts.items()),

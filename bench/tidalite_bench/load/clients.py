@@ -1,12 +1,12 @@
 """Small asyncio clients of HTTP, the PostgreSQL protocol and line protocol over TCP.
 
-They do the least that a client has to do, because the load generator shares its processors with the server. Each client has at most
-one request under way. `Gone` is raised when the server closes a connection.
+They are minimal, because the load generator shares its processors with the server. Each client has at most one request in flight.
 """
 
 import asyncio
 import struct
 import time
+from urllib.parse import quote
 
 TIMEOUT_S = 60
 
@@ -97,13 +97,13 @@ def pg_answer(data):
 
 
 class Client(asyncio.Protocol):
-    """A connection with at most one request under way; subclasses know when an answer is complete."""
+    """A connection with at most one request in flight; subclasses decide when an answer is complete."""
 
     def __init__(self):
         self.data, self.waiter, self.transport, self.closed = bytearray(), None, None, None
         self.writable = asyncio.Event()
         self.writable.set()
-        # Called when the server closes the connection although nobody asked it to.
+        # Called when the connection is lost while no request is in flight.
         self.on_loss = None
 
     @classmethod
@@ -129,6 +129,7 @@ class Client(asyncio.Protocol):
         self.writable.set()
 
     def answer(self):
+        """The answer in `data`, None while it is incomplete."""
         raise NotImplementedError
 
     def data_received(self, data):
@@ -161,9 +162,7 @@ class HttpClient(Client):
         return http_answer(self.data)
 
     async def run(self, sql):
-        """Runs a statement by /exec and checks that the answer is no error."""
-        from urllib.parse import quote
-
+        """Runs a statement by /exec and returns the body; raises `Refused` if the answer is an error."""
         status, body = await self.ask(http_request("GET", "/exec?query=" + quote(sql)))
         if status != 200 or b'"error":' in body[-2000:]:
             raise Refused(f"HTTP {status}: {body[-300:].decode(errors='replace')}")
@@ -200,19 +199,25 @@ class LineClient(Client):
         if self.closed.done():
             raise Gone("connection closed by the server")
         self.transport.write(lines)
-        await asyncio.wait_for(self.writable.wait(), TIMEOUT_S)
+        try:
+            await asyncio.wait_for(self.writable.wait(), TIMEOUT_S)
+        except TimeoutError:
+            raise Refused(f"the server read nothing for {TIMEOUT_S} s") from None
 
     async def finish(self):
         """Ends the stream and waits until the server has taken all lines and closes its side."""
         self.on_loss = None
         self.transport.write_eof()
-        error = await asyncio.wait_for(asyncio.shield(self.closed), TIMEOUT_S)
+        try:
+            error = await asyncio.wait_for(asyncio.shield(self.closed), TIMEOUT_S)
+        except TimeoutError:
+            raise Refused(f"the server did not close the connection within {TIMEOUT_S} s after the end of the stream") from None
         if error:
             raise Gone(f"connection closed by the server: {error}")
 
 
 async def until(moment):
-    """Waits for a moment of `time.monotonic`, which asyncio uses as well and which all processes share."""
+    """Waits for a moment of `time.monotonic`, a clock that all processes share."""
     delay = moment - time.monotonic()
     if delay > 0:
         await asyncio.sleep(delay)

@@ -1,4 +1,4 @@
-"""Latency of metadata as the kernel saw it: last byte of the request to first byte of the answer.
+"""Latency of metadata by the kernel's packet timestamps: last byte of the request to first byte of the answer.
 
 The generator shares its processors with the server, so a clock in the generator would also measure how long the generator waits for a
 processor. Here the kernel stamps both packets (SO_TIMESTAMPING, software): the request when it is handed to the network device, the answer

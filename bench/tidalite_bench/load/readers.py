@@ -52,12 +52,11 @@ async def busy(plan, number, record):
     client = await (HttpClient if kind == "HTTP" else PgClient).connect(plan.http_port if kind == "HTTP" else plan.pg_port)
     chance, period = random.Random(number), plan.busy / plan.query_rate
     if kind == "PG":
-        # A prepared statement belongs to one table.
+        # A table cannot be a parameter: one table for each connection.
         await client.run_bytes(pg_prepare("lookup", lookup(number % TABLES, "$1")))
     due = plan.start + period * number / plan.busy
     while due < plan.end:
         await until(due)
-        # On each second turn of PostgreSQL connections, the prepared one.
         begun = time.perf_counter()
         try:
             if kind == "HTTP":
@@ -76,7 +75,8 @@ async def busy(plan, number, record):
 async def dashboard(plan, number, record):
     kind, port = (HttpClient, plan.http_port) if number % 2 else (PgClient, plan.pg_port)
     clients = [await kind.connect(port) for _ in range(PANELS)]
-    due = plan.start + plan.refresh_s * number / max(plan.dashboards, 1)
+    # Not before the connections are open.
+    due = max(plan.start + plan.refresh_s * number / plan.dashboards, time.monotonic())
 
     async def panel(client, sql):
         begun = time.perf_counter()
@@ -91,7 +91,7 @@ async def dashboard(plan, number, record):
         statements = panels(datetime.now(timezone.utc), number, plan.writers)
         await asyncio.gather(*(panel(client, sql) for client, sql in zip(clients, statements)))
         record.took("dashboard", time.monotonic() - due)
-        # A refresh that falls into the one before is left out, as a browser does.
+        # A refresh that would begin during the one before is left out, as in a browser.
         skipped = max(0, int((time.monotonic() - due) // plan.refresh_s))
         record.counts["refreshes skipped"] += skipped
         due += plan.refresh_s * (1 + skipped)
@@ -100,7 +100,7 @@ async def dashboard(plan, number, record):
 
 
 async def open_idle(plan, number, record):
-    """One idle connection after a first exchange, as a pool of a client keeps it: (kind, client)."""
+    """Opens an idle connection, as a connection pool does, and returns (kind, client)."""
     kind, cls, port = [("HTTP", HttpClient, plan.http_port), ("PG", PgClient, plan.pg_port), ("TCP", LineClient, plan.ilp_port)][number % 3]
     client = await cls.connect(port)
     client.on_loss = lambda error: record.failed(f"idle {kind}", f"connection lost: {error}")
@@ -111,7 +111,7 @@ async def open_idle(plan, number, record):
 
 
 async def use_idle(number, kind, client):
-    """A connection that was idle still works."""
+    """Checks that an idle connection still works, and closes it."""
     if kind == "HTTP":
         status, _ = await client.ask(http_request("GET", "/ping"))
         if status != 204:
@@ -125,15 +125,15 @@ async def use_idle(number, kind, client):
 
 
 async def together(count, make, record, who):
-    """Does `count` things, a few at a time, and returns the results of those that succeeded."""
+    """Awaits `make(0)` to `make(count - 1)`, a few at a time, and returns the results of those that succeeded."""
     results = []
 
     async def one(number):
-        results.append((number, await make(number)))
+        results.append(await make(number))
 
     for first in range(0, count, OPENED_TOGETHER):
         await asyncio.gather(*(guarded(one(number), record, who) for number in range(first, min(first + OPENED_TOGETHER, count))))
-    return dict(results)
+    return results
 
 
 async def run(plan, record):
@@ -142,7 +142,7 @@ async def run(plan, record):
     await asyncio.gather(*(guarded(busy(plan, number, record), record, "busy") for number in range(plan.busy)),
                          *(guarded(dashboard(plan, number, record), record, "dashboard") for number in range(plan.dashboards)))
     await until(plan.end)
-    used = await together(len(idle), lambda i: use_idle(i, *list(idle.values())[i]), record, "idle, at its use")
+    used = await together(len(idle), lambda number: use_idle(number, *idle[number]), record, "idle, at its use")
     record.counts["idle connections used at the end"] = len(used)
     snapshots.cancel()
-    record.end(idle_tcp=sum(kind == "TCP" for kind, _ in idle.values()))
+    record.end(idle_tcp=sum(kind == "TCP" for kind, _ in idle))

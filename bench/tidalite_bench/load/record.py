@@ -1,4 +1,4 @@
-"""Latencies, counts and errors of one process of the generator, and the pipe that takes them to the command."""
+"""Latencies, counts and errors of one process of the generator, and the pipe that they are sent through."""
 
 import asyncio
 from array import array
@@ -9,7 +9,7 @@ SNAPSHOT_S = 1.0
 
 
 class Record:
-    """Everything that one process measures. Latencies are in seconds."""
+    """Measurements of one process. Latencies are in seconds."""
 
     def __init__(self, pipe):
         self.pipe = pipe
@@ -25,7 +25,7 @@ class Record:
         self.longest[name] = max(self.longest.get(name, 0.0), seconds)
 
     def add(self, other):
-        """Takes over what another record has."""
+        """Adds the measurements of another record."""
         for name, values in other.latencies.items():
             for seconds in values:
                 self.took(name, seconds)
@@ -46,6 +46,6 @@ class Record:
             self.snapshot()
 
     def end(self, **more):
-        """Sends everything; the process has nothing to say after this."""
+        """Sends all latencies and `more`: the last message of the process."""
         latencies = {name: values.tobytes() for name, values in self.latencies.items()}
         self.pipe.send({"counts": dict(self.counts), "errors": dict(self.errors), "longest": self.longest, "latencies": latencies, **more})

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .summary import WAITING
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import systems  # noqa: E402
 
@@ -57,7 +59,7 @@ def metric_values(text):
 
 
 def metric_errors(metrics):
-    """{name: value} of what a run without errors leaves at 0, or of states that are not 1."""
+    """{name: value} of error counters that are not 0 and of states that are not 1."""
     wrong = {name: value for name, value in metrics.items() if ERROR_COUNTERS.search(name) and value}
     return wrong | {name: metrics[name] for name in STATES if name in metrics and metrics[name] != 1}
 
@@ -83,8 +85,19 @@ def cpu_busy_seconds():
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
+def waiting_seconds(process):
+    """Seconds that the living threads of a process were runnable and had no processor."""
+    total = 0
+    for task in (process / "task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[1])
+        except OSError:  # the thread has ended, or the kernel has no such statistics
+            continue
+    return total / 1e9
+
+
 def sample(server, processes):
-    """One look at the server and at the processes of the generator, {name: process}; memory in MiB, times in seconds."""
+    """Samples the server and the processes of the generator, {name: process}; memory in MiB, times in seconds."""
     process = Path(f"/proc/{server.process.pid}")
     status = (process / "status").read_text()
     connection = http.client.HTTPConnection("127.0.0.1", server.health_port, timeout=10)
@@ -93,7 +106,7 @@ def sample(server, processes):
         metrics = metric_values(connection.getresponse().read().decode())
     finally:
         connection.close()
-    cpu = {"server": server.cpu_seconds(), "machine": cpu_busy_seconds()}
+    cpu = {"server": server.cpu_seconds(), "machine": cpu_busy_seconds(), WAITING: waiting_seconds(process)}
     for name, child in processes.items():
         if child.is_alive():
             cpu[name] = systems.cpu_seconds_of(child.pid)

@@ -1,9 +1,11 @@
-"""What the load run reports: percentiles, the slope of memory, shares of the processors, and the verdict."""
+"""Numbers of the report: percentiles, the slope of memory, shares of the processors, and the goals."""
 
 import math
 from array import array
 
-# What stands in the table first, in this order; names of the rest follow.
+# Waiting time of the server's threads, beside the processor times of processes.
+WAITING = "the server's threads, waiting for a processor"
+# First rows of the table of latencies, in this order.
 ORDER = ["metadata", "metadata, prober's clock", "dashboard", "panel", "query HTTP", "query PG", "write HTTP", "row TCP visible"]
 
 
@@ -75,10 +77,11 @@ def cores_in_use(samples, name):
 def cpu_table(samples, cores):
     """Processors in use on average: by the server, by each process of the generator, and by all others."""
     used = {name: cores_in_use(samples, name) for name in dict.fromkeys(name for s in samples for name in s["cpu_s"])}
-    machine = used.pop("machine", 0.0)
+    machine, waiting = used.pop("machine", 0.0), used.pop(WAITING, 0.0)
     used["the generator as a whole"] = sum(value for name, value in used.items() if name != "server")
     used["other processes"] = max(0.0, machine - used.get("server", 0.0) - used["the generator as a whole"])
-    return [f"processors in use, of {cores}", "cores", "share"], [[name, f"{value:.2f}", f"{value / cores:.0%}"] for name, value in used.items()]
+    rows = [[name, f"{value:.2f}", f"{value / cores:.0%}"] for name, value in used.items()]
+    return [f"processors in use, of {cores}", "cores", "share"], [*rows, [WAITING, f"{waiting:.2f}", ""]]
 
 
 def missed_goals(latencies, samples, metadata_p99_max_ms, memory_slope_max):

@@ -1,7 +1,7 @@
 """Writers: line protocol over HTTP and TCP at a fixed total rate, and the ledger of what the server has acknowledged.
 
 An HTTP request is acknowledged by its 204. TCP has no acknowledgement: its rows count as acknowledged when the server, after the end of
-the stream, closes the connection without an error. `visible` measures how long a row over TCP takes to be seen by a query.
+the stream, closes the connection without an error. `visible` measures the time until a query returns a row that was sent over TCP.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ CHECK = "SELECT writer, count(*), sum(seq), sum(v), min(seq), max(seq) FROM load
 
 
 def value_of(writer, seq):
-    """What the column v of a row holds: a checksum over it tells which rows are there."""
+    """Value of the column v of a row; the sum over it is a checksum."""
     return (seq * 7919 + writer * 104729) % 1_000_003
 
 
@@ -68,7 +68,7 @@ class Rows:
 
 
 def differences(ledger, found):
-    """What is wrong with the rows that a server has: {writer: (rows, sum of seq, sum of v)} against the same of CHECK, with min and max."""
+    """Texts of differences between acknowledged rows, {writer: [rows, sum of seq, sum of v]}, and those of CHECK, with min and max of seq."""
     wrong = []
     for writer, expected in sorted(ledger.items()):
         rows, seqs, values, low, high = found.get(writer, (0, 0, 0, None, None))
@@ -155,7 +155,7 @@ async def visible(plan, record):
 
 
 async def guarded(task, record, who):
-    """An error ends one client, is recorded, and leaves the others at work."""
+    """Awaits `task` and records an error instead of raising it, so that one client ends and the others continue."""
     try:
         await task
     except (Gone, Refused, OSError, TimeoutError) as error:
