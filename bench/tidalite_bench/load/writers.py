@@ -8,6 +8,7 @@ import asyncio
 import json
 import random
 import time
+from operator import add
 
 from .clients import Gone, HttpClient, LineClient, Refused, http_request, until
 
@@ -64,7 +65,7 @@ class Rows:
         return Batch(lines.encode(), first, values)
 
     def acknowledge(self, sums):
-        self.acknowledged = [a + b for a, b in zip(self.acknowledged, sums)]
+        self.acknowledged = list(map(add, self.acknowledged, sums))
 
 
 def differences(ledger, found):
@@ -101,18 +102,17 @@ async def tcp_writer(plan, rows, record):
     client = await LineClient.connect(plan.ilp_port)
     client.on_loss = lambda error: record.failed("writer TCP", f"connection lost: {error}")
 
-    sent = []
+    sent = [0, 0, 0]
 
     async def send():
         batch = rows.batch(time.time_ns())
         await client.send(batch.lines)
-        sent.append(batch.sums)
+        sent[:] = map(add, sent, batch.sums)
         record.counts["rows TCP"] += batch.rows
 
     await paced(plan, rows.writer, send, record, "writer TCP")
     await client.finish()
-    for sums in sent:
-        rows.acknowledge(sums)
+    rows.acknowledge(sent)
 
 
 async def paced(plan, number, send, record, who):
