@@ -33,6 +33,7 @@ mod sequences;
 mod setops;
 mod subqueries;
 pub(crate) mod tables;
+mod ties;
 mod time_series;
 mod types;
 mod values;

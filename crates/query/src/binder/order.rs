@@ -18,6 +18,11 @@ pub(super) enum LimitRows {
         skip: Option<Expr>,
         fetch: Option<Expr>,
     },
+    /// The first rows and those equal to the last of them: FETCH … WITH TIES.
+    Ties {
+        skip: Option<Expr>,
+        fetch: Expr,
+    },
     /// The last rows: LIMIT -n without OFFSET.
     Last,
 }
@@ -64,13 +69,15 @@ impl Binder<'_> {
                 }
             }
             Some(Limit::Range { lo, hi }) => range(lo, hi)?,
-            Some(Limit::Fetch { percent: true, .. } | Limit::Fetch { with_ties: true, .. }) => {
-                return unsupported("FETCH with PERCENT or WITH TIES", query.span);
+            Some(Limit::Fetch { percent: true, .. }) => return unsupported("FETCH with PERCENT", query.span),
+            Some(Limit::Fetch { count, offset, with_ties, .. }) => {
+                let skip = offset.as_ref().map(rows).transpose()?;
+                let fetch = count.as_ref().map_or_else(|| Ok(lit(1_i64)), rows)?;
+                match with_ties {
+                    true => LimitRows::Ties { skip, fetch },
+                    false => LimitRows::Range { skip, fetch: Some(fetch) },
+                }
             }
-            Some(Limit::Fetch { count, offset, .. }) => LimitRows::Range {
-                skip: offset.as_ref().map(rows).transpose()?,
-                fetch: Some(count.as_ref().map_or_else(|| Ok(lit(1_i64)), rows)?),
-            },
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::order::LimitRows;
 use super::scope::{Env, Place, Scope};
+use super::ties::with_ties;
 use super::{Binder, Result, unsupported};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::ast::{Body, OrderBy, Query};
@@ -34,8 +35,13 @@ impl Binder<'_> {
                 self.sorted(plan, order, &inner)?
             }
         };
-        let LimitRows::Range { skip, fetch } = limit.into_range(query)? else { return Ok(plan) };
-        Ok(LogicalPlanBuilder::from(plan).limit_by_expr(skip, fetch)?.build()?)
+        match limit.into_range(query)? {
+            LimitRows::Range { skip, fetch } => {
+                Ok(LogicalPlanBuilder::from(plan).limit_by_expr(skip, fetch)?.build()?)
+            }
+            LimitRows::Ties { skip, fetch } => with_ties(plan, skip, fetch, query.span),
+            LimitRows::All | LimitRows::Last => Ok(plan),
+        }
     }
 
     /// Binds the rows of a query, without the clauses around them.

@@ -1,4 +1,4 @@
-//! Memory of statements: reservations of operators, and the accounting of what nobody reserves.
+//! Memory of statements: the pool that operators reserve from, and the accounting of all allocations.
 
 use crate::CancelToken;
 use datafusion::arrow::array::RecordBatch;
