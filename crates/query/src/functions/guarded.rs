@@ -2,7 +2,7 @@
 //!
 //! Some make much out of little: `repeat('x', 1000000000)`. What they would give is added up first, and refused when it
 //! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
-//! beside timestamps is a timestamp. `nullif` holds −0 and 0 for equal, as all comparisons do. Lengths are those of bytes,
+//! beside timestamps is a timestamp. `nullif` and searches in arrays hold −0 and 0 for equal, as all comparisons do. Lengths are those of bytes,
 //! too ([`byte_lengths`](super::byte_lengths)). For some a quicker way is known where their arguments allow it
 //! ([`quick_text`](super::quick_text)).
 
@@ -10,7 +10,7 @@ use super::byte_lengths::{are_bytes, lengths};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::times;
 use crate::{Error, door};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type, Int64Type};
@@ -42,6 +42,8 @@ enum Guard {
     Nullif,
     /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).
     Pattern(Option<Quick>),
+    /// The function compares elements by their bits; its arguments get one zero, as comparisons have it.
+    OneZero,
     /// How many units of the length a byte has, and how those of text are quickly had.
     Length(i32, Option<Quick>),
 }
@@ -66,6 +68,21 @@ const GUARDS: &[(&str, Guard)] = &[
     ("regexp_match", Guard::Pattern(None)),
     ("regexp_count", Guard::Pattern(None)),
     ("regexp_replace", Guard::Pattern(Some(groups_of))),
+    ("array_has", Guard::OneZero),
+    ("array_has_all", Guard::OneZero),
+    ("array_has_any", Guard::OneZero),
+    ("array_position", Guard::OneZero),
+    ("array_positions", Guard::OneZero),
+    ("array_remove", Guard::OneZero),
+    ("array_remove_n", Guard::OneZero),
+    ("array_remove_all", Guard::OneZero),
+    ("array_replace", Guard::OneZero),
+    ("array_replace_n", Guard::OneZero),
+    ("array_replace_all", Guard::OneZero),
+    ("array_distinct", Guard::OneZero),
+    ("array_union", Guard::OneZero),
+    ("array_intersect", Guard::OneZero),
+    ("array_except", Guard::OneZero),
     ("character_length", Guard::Length(1, Some(char_lengths_of))),
     ("octet_length", Guard::Length(1, None)),
     ("bit_length", Guard::Length(8, None)),
@@ -241,6 +258,10 @@ impl ScalarUDFImpl for Guarded {
                 self.inner.invoke_with_args(args)
             }
             Guard::Types | Guard::Pattern(None) => self.inner.invoke_with_args(args),
+            Guard::OneZero => {
+                let args = ScalarFunctionArgs { args: args.args.iter().map(one_zero).collect::<Result<_>>()?, ..args };
+                self.inner.invoke_with_args(args)
+            }
             Guard::Nullif => nullif_of(&args),
             Guard::Pattern(Some(quick)) => self.quickly(quick, args),
             Guard::Length(units, quick) => match (args.args.first(), quick) {
@@ -275,9 +296,34 @@ fn nullif_of(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     Ok(ColumnarValue::Array(out))
 }
 
-/// With one zero.
+/// Returns a value in which −0 is 0, also in arrays.
+fn one_zero(value: &ColumnarValue) -> Result<ColumnarValue> {
+    if !has_doubles(&value.data_type()) {
+        return Ok(value.clone());
+    }
+    Ok(match value {
+        ColumnarValue::Array(array) => ColumnarValue::Array(plain(array)),
+        ColumnarValue::Scalar(value) => {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&plain(&value.to_array()?), 0)?)
+        }
+    })
+}
+
+fn has_doubles(of: &DataType) -> bool {
+    match of {
+        DataType::List(item) => has_doubles(item.data_type()),
+        other => matches!(other, DataType::Float64 | DataType::Float32),
+    }
+}
+
+/// Returns an array in which −0 is 0.
 fn plain(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
+        DataType::List(item) if has_doubles(item.data_type()) => {
+            let list = array.as_list::<i32>();
+            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Arc::new(ListArray::new(item.clone(), offsets, plain(list.values()), nulls))
+        }
         DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0)),
         DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0)),
         _ => array.clone(),
