@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed}
 /// A thread passes its count on when it differs by this many bytes, so that most allocations touch no shared memory.
 const STEP_BYTES: isize = 64 << 10;
 
+/// The value of [`PENDING`] before the thread's first allocation and after its end.
+const UNREGISTERED: isize = isize::MIN;
+
 /// Live bytes of the process.
 static USED: AtomicIsize = AtomicIsize::new(0);
 /// Sum of the trackers' bytes.
@@ -16,8 +19,9 @@ static TRACKED: AtomicIsize = AtomicIsize::new(0);
 static IS_COUNTING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Bytes that this thread has not passed on yet. The type has no destructor: the allocator may use it at any time.
-    static PENDING: Cell<isize> = const { Cell::new(0) };
+    /// Bytes that this thread has not passed on yet, or [`UNREGISTERED`]. The type has no destructor: the allocator may
+    /// use it at any time.
+    static PENDING: Cell<isize> = const { Cell::new(UNREGISTERED) };
     /// The tracker of the innermost scope, or null.
     static CURRENT: Cell<*const Tracker> = const { Cell::new(ptr::null()) };
 }
@@ -43,13 +47,79 @@ pub fn is_counting() -> bool {
 /// Counts `bytes` more for this thread.
 #[inline]
 pub(crate) fn count(bytes: isize) {
-    let pending = PENDING.get() + bytes;
-    if pending.abs() < STEP_BYTES {
+    // An unregistered thread is far below the range.
+    let pending = PENDING.get().wrapping_add(bytes);
+    if (-STEP_BYTES..STEP_BYTES).contains(&pending) {
         PENDING.set(pending);
     } else {
-        PENDING.set(0);
-        pass_on(pending);
+        leave_range(bytes);
     }
+}
+
+/// Registers the thread, or passes its count on.
+#[cold]
+fn leave_range(bytes: isize) {
+    let pending = match PENDING.get() {
+        UNREGISTERED => {
+            thread_end::flush_at_end();
+            bytes
+        }
+        pending => pending.wrapping_add(bytes),
+    };
+    PENDING.set(0);
+    pass_on(pending);
+}
+
+/// Passes on what a thread has counted before the thread ends.
+///
+/// Thread-local destructors of the standard library may allocate when they are registered, which an allocator must not
+/// do. A key of POSIX threads does not.
+#[cfg(unix)]
+mod thread_end {
+    use super::{PENDING, UNREGISTERED, flush};
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The key plus 1; 0 before the first thread.
+    static KEY: AtomicUsize = AtomicUsize::new(0);
+
+    pub(super) fn flush_at_end() {
+        if let Some(key) = key() {
+            // SAFETY: the key exists for the life of the process. The value only has to differ from null.
+            unsafe { libc::pthread_setspecific(key, std::ptr::dangling::<c_void>()) };
+        }
+    }
+
+    fn key() -> Option<libc::pthread_key_t> {
+        let known = KEY.load(Ordering::Acquire);
+        if known > 0 {
+            return Some((known - 1) as libc::pthread_key_t);
+        }
+        let mut key = 0;
+        // SAFETY: `key` is valid for a write, and the destructor does not unwind.
+        if unsafe { libc::pthread_key_create(&raw mut key, Some(end)) } != 0 {
+            return None;
+        }
+        match KEY.compare_exchange(0, key as usize + 1, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Some(key),
+            Err(first) => {
+                // SAFETY: no thread has used this key.
+                unsafe { libc::pthread_key_delete(key) };
+                Some((first - 1) as libc::pthread_key_t)
+            }
+        }
+    }
+
+    /// Later destructors of the thread may allocate and free: the thread then registers again.
+    extern "C" fn end(_: *mut c_void) {
+        flush();
+        PENDING.set(UNREGISTERED);
+    }
+}
+
+#[cfg(not(unix))]
+mod thread_end {
+    pub(super) fn flush_at_end() {}
 }
 
 #[cold]
@@ -67,8 +137,9 @@ fn pass_on(bytes: isize) {
 }
 
 fn flush() {
-    let pending = PENDING.replace(0);
-    if pending != 0 {
+    let pending = PENDING.get();
+    if pending != UNREGISTERED && pending != 0 {
+        PENDING.set(0);
         pass_on(pending);
     }
 }
@@ -202,6 +273,17 @@ mod tests {
         outer.release(1_000_000);
         assert_eq!((outer.used(), outer.peak()), (0, 501_000));
         assert!(used() >= 1_000_000);
+    }
+
+    #[test]
+    fn the_count_of_a_thread_survives_its_end() {
+        // Other tests count at the same time, but less.
+        let before = used();
+        for _ in 0..200 {
+            let counted = std::thread::spawn(|| count(60_000)).join();
+            assert!(counted.is_ok());
+        }
+        assert!(used() - before >= 11_000_000, "{}", used() - before);
     }
 
     #[test]
