@@ -14,7 +14,7 @@ use crate::names::Words;
 use crate::scan::spec::Order;
 use crate::scan::table::NativeTable;
 use crate::statement::Query;
-use crate::{CancelToken, Catalog, Error, Result};
+use crate::{CancelToken, Catalog, Error, Result, plan};
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
@@ -332,8 +332,9 @@ pub(super) fn is_immutable(plan: &LogicalPlan) -> DFResult<bool> {
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                let is_other = |volatility: Volatility| volatility != Volatility::Immutable;
-                if matches!(expr, Expr::ScalarFunction(call) if is_other(call.func.signature().volatility)) {
+                let Expr::ScalarFunction(call) = expr else { return Ok(TreeNodeRecursion::Continue) };
+                let is_stable = call.func.signature().volatility != Volatility::Immutable;
+                if is_stable && !plan::is_fixed_interval(call) {
                     is_immutable = false;
                     return Ok(TreeNodeRecursion::Stop);
                 }

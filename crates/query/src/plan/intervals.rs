@@ -73,6 +73,19 @@ fn argument(expr: &Expr) -> Option<&Expr> {
     }
 }
 
+/// Returns true if a call is an interval in quotes without a clock in it, such as `'2018-01;1d'`.
+///
+/// The function is stable because of texts such as `'$now - 1h'`: an interval is fixed if it is the same at two times
+/// that share no part.
+pub(crate) fn is_fixed_interval(call: &ScalarFunction) -> bool {
+    let [Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _)] = &call.args[..] else {
+        return false;
+    };
+    // In microseconds: 1970-01-01T00:00:00 and 2027-08-15T13:47:31.5.
+    let at = |now| interval::parse(text, now, TimeUnit::Micros);
+    call.func.name() == INTERVAL && at(0).is_some() && at(0) == at(1_818_424_051_500_000)
+}
+
 fn unit_of(expr: &Expr, schema: &DFSchema) -> Option<TimeUnit> {
     match expr.get_type(schema).ok()? {
         DataType::Timestamp(ArrowUnit::Millisecond, None) => Some(TimeUnit::Millis),

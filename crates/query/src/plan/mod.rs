@@ -80,7 +80,7 @@ pub(crate) use from_views::{Candidate, Definition, aggregated_tables, from_views
 pub(crate) use group::{counts_distinct, grouped};
 pub(crate) use groups_of_blocks::GroupsOfBlocks;
 pub(crate) use in_order::InOrderOfPieces;
-pub(crate) use intervals::time_ranges;
+pub(crate) use intervals::{is_fixed_interval, time_ranges};
 pub(crate) use join_keys::NameJoinKeys;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use latest_on::latest_on;
