@@ -1,10 +1,11 @@
 //! Plans and runs queries, on threads of its own.
 //!
 //! In: a parsed query and the catalog to see. Out: a stream of record batches that does its work only as it is
-//! read, a few batches ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
+//! read, some hundred kilobytes ahead. Dropping the stream, or its token, stops the work within a block. A panic inside an
 //! operator ends that query with an error and nothing else.
 
 mod again;
+mod ahead;
 mod among;
 mod answers;
 mod bound;
@@ -34,6 +35,7 @@ pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use self::memory::{Accounted, StatementPool};
+use crate::exec::in_order::ReadAhead;
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
 use crate::scan::exec::ROWS_NEAR;
@@ -67,10 +69,7 @@ use tidalite_kernels::ask_for_long_turns;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::pg_type::PgType;
 use tidalite_types::{ColumnType, ErrorKind};
-use tokio::sync::mpsc;
 
-/// Batches computed ahead of whoever reads the stream.
-const BATCHES_AHEAD: usize = 2;
 /// At least so many; they compute the rows of small queries, see [`near`].
 const CONTROL_THREADS_MIN: usize = 4;
 /// At least so many statements are planned at a time.
@@ -526,7 +525,7 @@ impl Engine {
         let Some(runtime) = runtime else {
             return Err(Error::new(ErrorKind::Unavailable, "the database is closed"));
         };
-        let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
+        let (sender, receiver) = ahead::channel();
         let context = Arc::new(context);
         cancel.limit_memory(self.query_memory_bytes);
         let driven = drive(physical, context, schema.clone(), sender, cancel.clone(), words.clone()).boxed();
@@ -593,11 +592,12 @@ fn last_rules(fast_operators: bool) -> Vec<Rule> {
         Arc::new(plan::LatestFromEnd),
         Arc::new(plan::LimitedScans),
     ];
-    let ours: [Rule; 4] = [
+    let ours: [Rule; 5] = [
         Arc::new(plan::InOrderOfPieces),
         Arc::new(plan::TiesInOrder),
         Arc::new(crate::exec::held::HoldsRows),
         Arc::new(crate::exec::paced::PacesJoins),
+        Arc::new(crate::exec::sliced::SliceWideRows),
     ];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
 }
@@ -640,6 +640,7 @@ fn settings(config: &EngineConfig) -> SessionConfig {
     options.optimizer.enable_topk_aggregation = false;
     // Fields keep the name their column was created with, which one of two ways to a type may lose.
     options.execution.skip_physical_aggregate_schema_check = true;
+    let config = config.with_extension(Arc::new(ReadAhead::default()));
     if compiles { config.with_extension(Arc::new(Compiles)) } else { config }
 }
 
@@ -648,14 +649,14 @@ async fn drive(
     physical: Arc<dyn ExecutionPlan>,
     context: Arc<datafusion::execution::TaskContext>,
     schema: SchemaRef,
-    sender: mpsc::Sender<Result<RecordBatch>>,
+    sender: ahead::Sender,
     cancel: CancelToken,
     words: Arc<Words>,
 ) {
     cancel.runs(&physical);
     let mut stream = match execute_stream(physical.clone(), context) {
         Ok(stream) => stream,
-        Err(error) => return drop(sender.send(Err(placed_late(error.into(), &words))).await),
+        Err(error) => return sender.fail(placed_late(error.into(), &words)),
     };
     loop {
         let next = tokio::select! {
@@ -665,10 +666,15 @@ async fn drive(
             next = stream.next() => next.map(|batch| batch.map_err(|e| placed_late(e.into(), &words))),
         };
         let Some(batch) = next else { return };
-        let batch = batch.and_then(|batch| renamed(&batch, &schema));
-        let is_last = batch.is_err();
-        if sender.send(batch).await.is_err() || is_last {
-            return;
+        let batch = match batch.and_then(|batch| renamed(&batch, &schema)) {
+            Ok(batch) => batch,
+            Err(error) => return sender.fail(error),
+        };
+        // A cancelled query lets go of its memory and its snapshot also while its reader does not read.
+        tokio::select! {
+            biased;
+            is_wanted = sender.send(batch) => if !is_wanted { return },
+            () = cancel.cancelled() => return sender.fail(cancel.reason()),
         }
     }
 }
@@ -706,7 +712,7 @@ fn panicked() -> Error {
 }
 
 fn rows(
-    receiver: mpsc::Receiver<Result<RecordBatch>>,
+    receiver: ahead::Receiver,
     task: Option<Abort<()>>,
     cancel: CancelToken,
 ) -> BoxStream<'static, Result<RecordBatch>> {

@@ -3,7 +3,7 @@
 //!
 //! Steps stand above those that they take their rows from. Operators of ours say themselves what they are.
 
-use crate::exec::{decoded, sorted, windows};
+use crate::exec::{decoded, sliced, sorted, windows};
 use crate::functions::floats;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
@@ -43,7 +43,7 @@ fn words(plan: &dyn ExecutionPlan) -> String {
     let line = line.trim();
     let rest = line.strip_prefix(plan.name()).map_or(line, |rest| rest.trim_start_matches([':', ' ']));
     match plan.name() {
-        "ProjectionExec" => format!("columns: {}", list(rest, "expr=")),
+        "ProjectionExec" | sliced::NAME => format!("columns: {}", list(rest, "expr=")),
         "FilterExec" => format!("filter: {}", plain(rest.split(", projection=[").next().unwrap_or(rest))),
         "AggregateExec" => aggregate(rest),
         "RepartitionExec" => repartition(rest),

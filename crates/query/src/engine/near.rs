@@ -4,6 +4,7 @@ use crate::exec::group;
 use crate::exec::latest_on::LatestOn;
 use crate::exec::latest_scan::LatestScan;
 use crate::exec::operator::Operation;
+use crate::exec::sliced;
 use crate::exec::turned::Turned;
 use crate::scan::exec::ScanExec;
 use datafusion::physical_plan::ExecutionPlan;
@@ -23,6 +24,7 @@ const NARROW: &[&str] = &[
     "PlaceholderRowExec",
     "EmptyExec",
     group::NAME,
+    sliced::NAME,
     LatestOn::NAME,
     Turned::NAME,
 ];

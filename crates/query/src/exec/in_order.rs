@@ -5,21 +5,26 @@
 //!
 //! Always: of the first piece a stream waits for, nothing is read ahead, then more and more up to a limit, so that whoever
 //! wants few rows pays for few. What waits is in the query's memory; where that has no room, nothing is read ahead any
-//! more. A stream that is dropped lets go of what has not begun; what has, ends with its piece.
+//! more. The pieces that all streams of all queries have read ahead share [`AHEAD_BYTES`]: past it a stream reads a piece
+//! when its rows are wanted. Projected values of any width ([`super::sliced`]) are computed with their piece where they
+//! are small, else a slice of rows at a time as they are wanted. A stream that is dropped lets go of what has not begun; what has, ends with its piece.
 
 use super::pieces::Pieces;
+use super::sliced::{Expressions, Slices, is_wide};
 use super::timed;
+use super::width::bytes_of_rows;
 use crate::scan::exec::ScanExec;
 use crate::scan::prune::Piece;
 use crate::{CancelToken, Error};
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::try_unfold;
@@ -31,6 +36,21 @@ use tidalite_types::BLOCK_ROWS;
 
 /// As it is called in plans.
 pub(crate) const NAME: &str = "TidaliteInOrder";
+
+/// Bytes of pieces that are read ahead, of all queries.
+const AHEAD_BYTES: usize = 256 << 20;
+/// Bytes of a piece with its projected values of any width.
+const PIECE_BYTES: usize = 8 << 20;
+
+/// The memory of all pieces that are read ahead. An extension of the session.
+#[derive(Debug)]
+pub(crate) struct ReadAhead(Arc<dyn MemoryPool>);
+
+impl Default for ReadAhead {
+    fn default() -> ReadAhead {
+        ReadAhead(Arc::new(GreedyMemoryPool::new(AHEAD_BYTES)))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct InOrder {
@@ -49,11 +69,17 @@ impl InOrder {
         InOrder { input, limit, ahead, pieces: OnceLock::new(), metrics: ExecutionPlanMetricsSet::new() }
     }
 
+    /// The projection on top of the input, if its rows can have any width.
+    fn wide(&self) -> Option<&ProjectionExec> {
+        self.input.downcast_ref::<ProjectionExec>().filter(|projection| is_wide(projection))
+    }
+
     fn pieces(&self, cancel: &CancelToken) -> Result<Arc<Pieces>> {
         if let Some(pieces) = self.pieces.get() {
             return Ok(pieces.clone());
         }
-        let pieces = Pieces::of(&self.input, cancel).ok_or_else(|| Error::internal("pieces of no table"))?;
+        let input = self.wide().map_or(&self.input, ProjectionExec::input);
+        let pieces = Pieces::of(input, cancel).ok_or_else(|| Error::internal("pieces of no table"))?;
         Ok(self.pieces.get_or_init(|| Arc::new(pieces)).clone())
     }
 }
@@ -95,15 +121,22 @@ impl ExecutionPlan for InOrder {
         let cancel = context.session_config().get_extension::<CancelToken>().unwrap_or_default();
         let table = self.pieces(&cancel)?;
         let scan = table.scan().ok_or_else(|| Error::internal("a table that is no scan"))?;
+        let expressions = self.wide().map(Expressions::new);
+        let shared = context.session_config().get_extension::<ReadAhead>().unwrap_or_default();
+        let memory = Memory {
+            of_query: MemoryConsumer::new(NAME).register(context.memory_pool()),
+            of_all: MemoryConsumer::new(NAME).register(&shared.0),
+        };
         let ahead = Ahead {
+            slices: expressions.clone().map(|expressions| Slices::new(expressions, scan.partitions())),
+            reading: Arc::new(Reading { table: table.clone(), expressions, memory }),
             pieces: scan.pieces_of(partition),
             left: self.limit.unwrap_or(usize::MAX),
-            table,
             next: 0,
             done: 0,
             most: self.ahead,
+            has_room: true,
             running: VecDeque::new(),
-            memory: MemoryConsumer::new(NAME).register(context.memory_pool()),
         };
         let rows = try_unfold(ahead, |mut ahead| async move {
             let batch = ahead.next().await?;
@@ -128,20 +161,67 @@ impl DisplayAs for InOrder {
 /// The rows of a piece on their way out.
 struct Read {
     batch: RecordBatch,
-    /// `None` where the query's memory has no room for it.
-    memory: Option<MemoryReservation>,
+    /// True if the values of the wide projection are still to be computed.
+    is_unprojected: bool,
+    /// `None` where the memory of the query or of all pieces has no room for the rows.
+    memory: Option<Memory>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    of_query: MemoryReservation,
+    of_all: MemoryReservation,
+}
+
+impl Memory {
+    /// Reserves bytes for one piece; `None` if there is no room.
+    fn with_room(&self, bytes: usize) -> Option<Memory> {
+        let memory = Memory { of_query: self.of_query.new_empty(), of_all: self.of_all.new_empty() };
+        memory.of_query.try_grow(bytes).and_then(|()| memory.of_all.try_grow(bytes)).is_ok().then_some(memory)
+    }
+}
+
+/// What it takes to read a piece on any thread.
+#[derive(Debug)]
+struct Reading {
+    table: Arc<Pieces>,
+    /// Those of a wide projection above the pieces.
+    expressions: Option<Expressions>,
+    memory: Memory,
+}
+
+impl Reading {
+    fn read(&self, piece: Piece, rows: usize) -> Result<Option<Read>> {
+        let Some(batch) = self.table.read_first(piece, rows)? else { return Ok(None) };
+        let Some(expressions) = &self.expressions else {
+            let memory = self.memory.with_room(bytes_of_rows(&batch));
+            return Ok(Some(Read { batch, is_unprojected: false, memory }));
+        };
+        let bytes = expressions.estimate(&batch)?;
+        if bytes <= PIECE_BYTES
+            && let Some(memory) = self.memory.with_room(bytes)
+        {
+            let batch = expressions.evaluate(&batch)?;
+            return Ok(Some(Read { batch, is_unprojected: false, memory: Some(memory) }));
+        }
+        let memory = self.memory.with_room(bytes_of_rows(&batch));
+        Ok(Some(Read { batch, is_unprojected: true, memory }))
+    }
 }
 
 /// One stream.
 struct Ahead {
-    table: Arc<Pieces>,
+    reading: Arc<Reading>,
+    /// Rows of the last piece whose wide values are still to be computed.
+    slices: Option<Slices>,
     pieces: Arc<[Piece]>,
     /// The first piece that has not begun, and how many have come out.
     next: usize,
     done: usize,
     most: usize,
+    /// False after a piece that had no room: the next one is read when its rows are wanted.
+    has_room: bool,
     running: VecDeque<SpawnedTask<Result<Option<Read>>>>,
-    memory: MemoryReservation,
     /// Rows that are still wanted.
     left: usize,
 }
@@ -149,47 +229,49 @@ struct Ahead {
 impl Ahead {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         while self.left > 0 {
-            let read = if self.done == 0
-                && let Some(piece) = self.pieces.first().copied()
-            {
+            if let Some(batch) = self.slices.as_mut().map(Slices::next).transpose()?.flatten() {
+                return Ok(Some(self.wanted(batch)));
+            }
+            let is_first = self.done == 0;
+            let read = if self.running.is_empty() && (is_first || !self.has_room) {
                 // It is waited for: handing it to a thread takes longer.
-                self.next = 1;
-                read(&self.table, piece, self.left, self.memory.new_empty())?
+                let Some(piece) = self.pieces.get(self.next).copied() else { break };
+                self.next += 1;
+                self.reading.read(piece, self.left)?
             } else {
                 self.begin();
                 let Some(task) = self.running.pop_front() else { break };
                 task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??
             };
             self.done += 1;
-            let Some(Read { batch, memory }) = read else { continue };
-            if memory.is_none() {
-                self.most = 1;
+            let Some(Read { batch, is_unprojected, memory }) = read else { continue };
+            self.has_room = memory.is_some();
+            match self.slices.as_mut().filter(|_| is_unprojected) {
+                Some(slices) => slices.push(batch),
+                None => return Ok(Some(self.wanted(batch))),
             }
-            let batch = if batch.num_rows() > self.left { batch.slice(0, self.left) } else { batch };
-            self.left -= batch.num_rows();
-            return Ok(Some(batch));
         }
         self.running.clear();
         Ok(None)
     }
 
+    /// The rows of a batch that are still wanted.
+    fn wanted(&mut self, batch: RecordBatch) -> RecordBatch {
+        let batch = if batch.num_rows() > self.left { batch.slice(0, self.left) } else { batch };
+        self.left -= batch.num_rows();
+        batch
+    }
+
     fn begin(&mut self) {
-        let count = self.most.min(self.done + 1);
+        let count = if self.has_room { self.most.min(self.done + 1) } else { 0 };
         while self.running.len() < count
             && let Some(piece) = self.pieces.get(self.next).copied()
         {
             self.next += 1;
-            let (table, left, memory) = (self.table.clone(), self.left, self.memory.new_empty());
-            self.running.push_back(SpawnedTask::spawn(async move { read(&table, piece, left, memory) }));
+            let (reading, left) = (self.reading.clone(), self.left);
+            self.running.push_back(SpawnedTask::spawn(async move { reading.read(piece, left) }));
         }
     }
-}
-
-fn read(table: &Pieces, piece: Piece, rows: usize, memory: MemoryReservation) -> Result<Option<Read>> {
-    let Some(batch) = table.read_first(piece, rows)? else { return Ok(None) };
-    let of = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
-    let memory = memory.try_grow(batch.columns().iter().map(of).sum()).is_ok().then_some(memory);
-    Ok(Some(Read { batch, memory }))
 }
 
 /// How many pieces of each stream of a scan are worth reading ahead; `None` if its rows come as soon without.

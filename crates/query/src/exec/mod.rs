@@ -17,10 +17,12 @@ pub(crate) mod operator;
 pub(crate) mod paced;
 mod pieces;
 pub(crate) mod series;
+pub(crate) mod sliced;
 pub(crate) mod sorted;
 mod symbols_beside;
 pub(crate) mod time_join;
 pub(crate) mod turned;
+pub(crate) mod width;
 pub(crate) mod window_join;
 pub(crate) mod windows;
 
