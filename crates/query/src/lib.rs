@@ -44,6 +44,7 @@ pub use engine::{
     Part, PgColumn, QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};
+pub use exec::width::bytes_of_rows;
 pub use export::{CsvStyle, FileWriter};
 pub use frame::{Frame, renamed};
 pub use parameters::Parameter;

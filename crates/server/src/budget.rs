@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tidalite::{Error, ErrorKind, Result};
+use tidalite::{Error, ErrorKind, Result, SqlState};
 use tokio::sync::Notify;
 
 /// Shares below this many bytes are never revoked.
@@ -106,11 +106,17 @@ impl Budget {
         }
     }
 
+    /// Revokes shares as if a time had passed.
+    #[cfg(test)]
+    pub fn revoke_after(&self, bytes: usize, time: Duration) {
+        self.revoke_slow(bytes, self.now() + time.as_millis() as u64);
+    }
+
     fn refusal(&self) -> Error {
         let Inner { bytes_max, whose, setting, .. } = &*self.0;
         let message =
             format!("{whose} together are larger than {bytes_max} bytes, the setting {setting}; send it again later");
-        Error::new(ErrorKind::Unavailable, message)
+        Error::new(ErrorKind::Unavailable, message).with_code(SqlState::OUT_OF_MEMORY)
     }
 }
 
@@ -179,6 +185,21 @@ impl Share {
     pub fn grow_to(&mut self, bytes: usize) -> Result<()> {
         let held = self.holder.bytes.load(Relaxed);
         if bytes > held { self.add(bytes - held) } else { Ok(()) }
+    }
+
+    /// Grows or shrinks the share to `bytes`: the request has made progress.
+    ///
+    /// # Errors
+    /// As [`Share::add`].
+    pub fn set(&mut self, bytes: usize) -> Result<()> {
+        let held = self.holder.bytes.load(Relaxed);
+        if held <= bytes {
+            self.add(bytes - held)?;
+        } else if self.holder.bytes.compare_exchange(held, bytes, Relaxed, Relaxed).is_ok() {
+            self.budget.0.used.fetch_sub(held - bytes, Relaxed);
+        }
+        self.holder.progress.0.store(self.budget.now(), Relaxed);
+        Ok(())
     }
 
     /// Releases all bytes of the share.

@@ -203,6 +203,26 @@ pub const SETTINGS: &[Setting] = &[
          disconnected.",
     ),
     setting(
+        "write_timeout",
+        "write-timeout",
+        "TIME",
+        "60s",
+        DURATION,
+        "A client that takes no byte of its answer for this time is disconnected, and its statement ends. Time in which \
+         the server has nothing to send does not count. 0 is no limit.",
+    ),
+    setting(
+        "results.bytes_max",
+        "results-bytes-max",
+        "BYTES",
+        "512MiB",
+        BYTES,
+        "Memory limit for rows that clients of HTTP and of the PostgreSQL protocol have not taken yet, including those of \
+         suspended portals and cursors. Beyond the limit, clients that have taken no byte for two seconds are \
+         disconnected, those with the largest results first; if that makes no room, a result is refused (SQLSTATE 53200, \
+         over HTTP 503).",
+    ),
+    setting(
         "connections.per_address_max",
         "connections-per-address-max",
         "N",

@@ -61,6 +61,8 @@ pub struct Counters {
     /// Refused requests from pages of other origins or names.
     pub http_pages_refused: AtomicU64,
     pub query_rows: AtomicU64,
+    /// Connections closed because their clients did not read.
+    pub slow_readers: Arc<AtomicU64>,
     pub queries: Latency,
     pub writes: Latency,
 }

@@ -21,7 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tidalite::Database;
@@ -40,6 +40,7 @@ pub struct Health {
     counters: Arc<Counters>,
     bodies: Budget,
     messages: Budget,
+    results: Budget,
     logins: Arc<Logins>,
     /// Number of refused connections by protocol.
     refused: Vec<(&'static str, Arc<AtomicU64>)>,
@@ -68,18 +69,17 @@ impl Report {
 }
 
 impl Health {
-    /// `bodies` and `messages` are the memory limits of HTTP and of the PostgreSQL protocol.
+    /// `bodies`, `messages` and `results` are the memory limits of clients.
     #[must_use]
     pub fn new(
         database: Database,
         counters: Arc<Counters>,
-        bodies: Budget,
-        messages: Budget,
+        [bodies, messages, results]: [Budget; 3],
         logins: Arc<Logins>,
         watchdog: Watchdog,
     ) -> Health {
         let refused = Vec::new();
-        Health { database, counters, bodies, messages, logins, refused, started: Instant::now(), watchdog }
+        Health { database, counters, bodies, messages, results, logins, refused, started: Instant::now(), watchdog }
     }
 
     /// Adds the number of refused connections by protocol to the metrics.
@@ -160,6 +160,16 @@ impl Health {
                 "tidalite_statements_memory_bytes",
                 "Bytes of live allocations of running statements.",
                 tidalite_memory::tracked() as f64,
+            ),
+            gauge(
+                "tidalite_results_bytes",
+                "Bytes of rows held that clients have not taken yet.",
+                self.results.used() as f64,
+            ),
+            counter(
+                "tidalite_slow_readers_total",
+                "Connections closed because their clients did not read.",
+                self.counters.slow_readers.load(Relaxed),
             ),
             counter(
                 "tidalite_slow_uploads_total",

@@ -120,13 +120,13 @@ impl Server {
         let (signal, stop) = stop::channel();
         let counters = Arc::new(Counters::default());
         let ports = Ports::new(config, total);
-        let (bodies, messages) = budgets(config);
+        let budgets = budgets(config);
+        let [bodies, messages, results] = budgets.clone();
         let logins = Arc::new(Logins::default());
         let health = Health::new(
             database.clone(),
             counters.clone(),
-            bodies.clone(),
-            messages.clone(),
+            budgets,
             logins.clone(),
             Watchdog::new(config.watchdog_interval, config.watchdog_deadline),
         );
@@ -137,11 +137,11 @@ impl Server {
         let (mut tasks, mut lines) = (Vec::new(), None);
         if let Some(listener) = bound.http {
             addresses.http = Some(listener.local_addr()?);
-            tasks.push(all.serve_http(listener, ports.http, bodies, health.clone())?);
+            tasks.push(all.serve_http(listener, ports.http, (bodies, results.clone()), health.clone())?);
         }
         if let Some(listener) = bound.pg {
             addresses.pg = Some(listener.local_addr()?);
-            tasks.push(all.serve_pg(listener, ports.pg, messages)?);
+            tasks.push(all.serve_pg(listener, ports.pg, (messages, results))?);
         }
         if let Some(listener) = bound.ilp {
             addresses.ilp = Some(listener.local_addr()?);
@@ -264,8 +264,8 @@ impl Ports {
     }
 }
 
-/// Returns the memory limits of HTTP bodies and of messages of the PostgreSQL protocol.
-fn budgets(config: &Config) -> (Budget, Budget) {
+/// Returns the memory limits of HTTP bodies, of messages of the PostgreSQL protocol, and of results.
+fn budgets(config: &Config) -> [Budget; 3] {
     let bodies = Budget::new(
         config.http_bodies_bytes_max.max(config.http_body_bytes_max),
         "the bodies of all requests",
@@ -276,7 +276,8 @@ fn budgets(config: &Config) -> (Budget, Budget) {
         "messages, statements and values of all clients",
         "pg.messages_bytes_max",
     );
-    (bodies, messages)
+    let results = Budget::new(config.results_bytes_max, "unread results of all clients", "results.bytes_max");
+    [bodies, messages, results]
 }
 
 /// Dependencies of all ports.
@@ -311,7 +312,7 @@ impl All<'_> {
         &self,
         listener: TcpListener,
         port: Port,
-        bodies: Budget,
+        (bodies, results): (Budget, Budget),
         health: Arc<Health>,
     ) -> io::Result<JoinHandle<()>> {
         let config = self.config;
@@ -330,16 +331,18 @@ impl All<'_> {
                 rate_min: config.http_body_rate_min,
             },
             bodies,
+            results,
             once: Arc::default(),
             databases: http::Names::default(),
             turns: http::imports::Turns::default(),
             tls: self.tls(config.http_tls, Some("http/1.1"))?,
             handshake_timeout: config.handshake_timeout,
+            write_timeout: config.write_timeout,
         });
         Ok(tokio::spawn(http::serve(listener, shared, port, self.stop.clone())))
     }
 
-    fn serve_pg(&self, listener: TcpListener, port: Port, messages: Budget) -> io::Result<JoinHandle<()>> {
+    fn serve_pg(&self, listener: TcpListener, port: Port, (messages, results): (Budget, Budget)) -> io::Result<JoinHandle<()>> {
         let credentials = match self.config.pg_credentials() {
             None => None,
             Some((user, password)) => {
@@ -353,8 +356,10 @@ impl All<'_> {
             credentials,
             logins: self.logins.clone(),
             handshake_timeout: self.config.handshake_timeout,
+            write_timeout: self.config.write_timeout,
             message_bytes_max: self.config.pg_message_bytes_max,
             messages,
+            results,
             tls: self.tls(self.config.pg_tls, Some(pgwire::ALPN))?,
             backends: pgwire::Backends::default(),
         });

@@ -40,6 +40,7 @@ pub use shared::DatabaseState;
 pub use syntax::validate;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
+pub use tidalite_query::bytes_of_rows as row_bytes;
 pub use tidalite_query::{FileAccess, FrontEndCounts, Setting, SettingChange, TimeZone, settings};
 pub use tidalite_types as types;
 pub use transaction::{Isolation, Transaction};

@@ -5,7 +5,7 @@
 //!
 //! Always: the number of rows of a slice follows from the measured width of the rows before. A slice that comes out far
 //! too large is dropped and computed again with fewer rows, so that no more than one of these exists for each thread.
-//! Rows of few bytes stay in the batches in which they come, except the first [`ROWS_FIRST`] rows of a query.
+//! Rows of few bytes stay in the batches in which they come, except the first ones of a query.
 
 use super::timed;
 use super::width::bytes_of_rows;
@@ -42,6 +42,8 @@ const SLICE_BYTES_MIN: usize = 16 << 10;
 const SLICE_BYTES_MAX: usize = 4 * SLICE_BYTES;
 /// Rows of the first slice, whose width is not known.
 const ROWS_FIRST: usize = 64;
+/// A slice has at most so many times the rows of the one before: wide rows often follow the first ones.
+const GROWTH: usize = 4;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -153,7 +155,7 @@ impl Slices {
             let slice = if rows == batch.num_rows() { batch.clone() } else { batch.slice(*from, rows) };
             let projected = self.expressions.evaluate(&slice)?;
             let bytes = bytes_of_rows(&projected).max(1);
-            self.rows = (rows.saturating_mul(self.slice_bytes) / bytes).max(1);
+            self.rows = (rows.saturating_mul(self.slice_bytes) / bytes).clamp(1, rows.max(self.rows) * GROWTH);
             if bytes > SLICE_BYTES_MAX && rows > 1 {
                 continue;
             }
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn narrow_rows_stay_in_their_batches() {
         let out = projected(&[vec![3; 8192], vec![3; 8192]]);
-        assert_eq!(out.iter().map(Vec::len).collect::<Vec<_>>(), [64, 8128, 8192]);
+        assert_eq!(out.iter().map(Vec::len).collect::<Vec<_>>(), [64, 256, 1024, 4096, 2752, 8192]);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 
 /// Bytes of the rows of a batch.
-pub(crate) fn bytes_of_rows(batch: &RecordBatch) -> usize {
+#[must_use]
+pub fn bytes_of_rows(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(bytes_of_values).sum()
 }
 

@@ -18,7 +18,7 @@ const TEXT_BYTES: usize = 128 << 10;
 /// To wake another thread for less takes longer.
 const CELLS_AHEAD_MIN: usize = 2048;
 /// A piece ends behind so many bytes, whatever is left of its rows.
-const BYTES_MAX: usize = 512 << 10;
+const BYTES_MAX: usize = 256 << 10;
 
 /// Columns, and how their rows are written.
 #[derive(Debug)]

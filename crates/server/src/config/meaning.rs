@@ -59,6 +59,8 @@ pub struct Config {
     pub watchdog_deadline: Duration,
     pub on_sync_failure: OnSyncFailure,
     pub handshake_timeout: Duration,
+    pub write_timeout: Duration,
+    pub results_bytes_max: usize,
     /// `None`: three quarters of the connections of a port.
     pub per_address_max: Option<usize>,
     /// The files of certificate and key.
@@ -134,6 +136,8 @@ impl Config {
             watchdog_deadline: read.parsed("health.watchdog_deadline", |t| duration(t).filter(|d| !d.is_zero()))?,
             on_sync_failure: read.parsed("on_sync_failure", on_sync_failure)?,
             handshake_timeout: read.parsed("handshake_timeout", duration)?,
+            write_timeout: read.parsed("write_timeout", duration)?,
+            results_bytes_max: read.parsed("results.bytes_max", bytes)?,
             per_address_max: read.parsed("connections.per_address_max", |t| match t {
                 "auto" => Some(None),
                 text => count(text).map(Some),

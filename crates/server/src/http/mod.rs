@@ -32,6 +32,7 @@ use crate::counters::{Counters, OpenConnection};
 use crate::health::Health;
 use crate::lines::Pool;
 use crate::logins::Logins;
+use crate::slow_reader::{Timed, WriteLimit, limit_unsent};
 use crate::stop::Stop;
 use crate::tls::{self, Tls};
 use hyper::body::Incoming;
@@ -74,6 +75,7 @@ pub struct Shared {
     pub parsers: Pool,
     pub body: BodyLimits,
     pub bodies: Budget,
+    pub results: Budget,
     pub once: Arc<Once>,
     /// Names that InfluxDB clients use for the database.
     pub databases: Names,
@@ -82,6 +84,8 @@ pub struct Shared {
     pub tls: Option<Tls>,
     /// Limit for the head of a request and for the TLS handshake; zero is no limit.
     pub handshake_timeout: Duration,
+    /// Limit for a client that takes no byte; zero is no limit.
+    pub write_timeout: Duration,
 }
 
 /// Serves until the stop; returns when the last connection is closed.
@@ -95,14 +99,16 @@ async fn connection(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);
     accept::notice_the_vanished(&socket);
+    limit_unsent(&socket);
     let (tls, timeout) = (shared.tls.as_ref(), shared.handshake_timeout);
     let opened = tokio::select! {
         opened = tls::open(socket, tls, timeout, "http", peer, pages::NOT_ENCRYPTED) => opened,
         () = stop.wait() => return,
     };
     let Some(socket) = opened else { return };
-    let wire = Wire::default();
-    let watched = Watched::new(socket, wire.clone(), shared.handshake_timeout);
+    let limit = WriteLimit::new(shared.write_timeout, format!("http {peer}"), counters.slow_readers.clone());
+    let wire = Wire::new(limit.clone());
+    let watched = Watched::new(Timed::new(socket, limit), wire.clone(), shared.handshake_timeout);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let (shared, slot, wire) = (shared.clone(), slot.clone(), wire.clone());
         slot.keep();

@@ -12,6 +12,7 @@ use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::budget::Share;
 use crate::counters::add;
 use crate::errors::{query_error_json, status};
+use crate::results;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
@@ -149,7 +150,16 @@ async fn run(
         }
         Outcome::Rows(_) => None,
     };
-    match done_once(claim, shared.database.execute(sql, options), answer).await? {
+    let outcome = done_once(claim, shared.database.execute(sql, options), answer).await?;
+    let outcome = match outcome {
+        Outcome::Rows(rows) => {
+            let (rows, watch) = results::held(rows, &shared.results);
+            wire.iter().for_each(|wire| wire.sends(watch.clone()));
+            Outcome::Rows(rows)
+        }
+        done => done,
+    };
+    match outcome {
         Outcome::Rows(rows) if is_arrow => {
             let counters = shared.counters.clone();
             arrow::answer(rows, wire, move |rows| {

@@ -5,6 +5,8 @@
 //! bodies.
 
 use super::body::Body;
+use crate::budget::Watch;
+use crate::slow_reader::WriteLimit;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,10 +19,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep};
 
 /// State that the socket and the requests of a connection share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wire(Arc<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Number of requests whose head has arrived.
     requests: AtomicU64,
@@ -29,9 +31,26 @@ struct State {
     /// Number of completed flushes of the socket.
     flushes: AtomicU64,
     flushed: Notify,
+    limit: WriteLimit,
 }
 
 impl Wire {
+    #[must_use]
+    pub fn new(limit: WriteLimit) -> Wire {
+        Wire(Arc::new(State {
+            requests: AtomicU64::new(0),
+            is_busy: AtomicBool::new(false),
+            flushes: AtomicU64::new(0),
+            flushed: Notify::new(),
+            limit,
+        }))
+    }
+
+    /// As [`WriteLimit::sends`].
+    pub fn sends(&self, result: Watch) {
+        self.0.limit.sends(result);
+    }
+
     /// Returns true if no request is in progress.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -196,12 +215,16 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
+    fn wire() -> Wire {
+        Wire::new(WriteLimit::new(LONG, String::new(), Arc::default()))
+    }
+
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
     async fn timeout_of_a_slow_head() {
         let (mut client, server) = duplex(64);
-        let mut watched = Watched::new(server, Wire::default(), Duration::from_millis(50));
+        let mut watched = Watched::new(server, wire(), Duration::from_millis(50));
         let started = Instant::now();
         let mut byte = [0];
         let error = loop {
@@ -217,7 +240,7 @@ mod tests {
     #[tokio::test]
     async fn no_deadline_for_bodies() {
         let (mut client, server) = duplex(64);
-        let wire = Wire::default();
+        let wire = wire();
         let mut watched = Watched::new(server, wire.clone(), LONG);
         assert!(watched.deadline.is_some());
         client.write_all(b"xx").await.unwrap();
@@ -235,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn notification_of_a_flush() {
         let (_client, server) = duplex(64);
-        let wire = Wire::default();
+        let wire = wire();
         let mut watched = Watched::new(server, wire.clone(), LONG);
         let mut waiting = Box::pin(wire.flushed());
         assert!(futures::poll!(waiting.as_mut()).is_pending());

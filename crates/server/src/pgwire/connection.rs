@@ -16,6 +16,7 @@ use super::transaction::Block;
 use super::{Shared, introspection, split};
 use crate::counters::add;
 use crate::errors::{position, sqlstate};
+use crate::results;
 use crate::stop::Stop;
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -346,7 +347,15 @@ impl Session<'_> {
             Some(transaction) => self.run(transaction.execute(text, options)).await?,
         };
         self.shared.counters.queries.observe(started.elapsed());
-        response.map_err(|error| reported(sql, &error).into())
+        match response {
+            Ok(Response::Rows(rows)) => {
+                let (rows, watch) = results::held(rows, &self.shared.results);
+                self.out.sends(watch);
+                Ok(Response::Rows(rows))
+            }
+            Ok(done) => Ok(done),
+            Err(error) => Err(reported(sql, &error).into()),
+        }
     }
 
     /// Returns the options of a statement without parameters.

@@ -5,6 +5,7 @@
 //! is no message is an error that says why.
 
 use crate::budget::Share;
+use crate::slow_reader::Timed;
 use crate::socket::Socket;
 use bytes::{Buf, Bytes, BytesMut};
 use std::io;
@@ -90,7 +91,7 @@ impl From<io::Error> for Malformed {
 }
 
 pub struct Input {
-    socket: ReadHalf<Socket>,
+    socket: ReadHalf<Timed<Socket>>,
     buffer: BytesMut,
     /// `None` before the client is let in.
     message_bytes_max: Option<usize>,
@@ -101,7 +102,7 @@ pub struct Input {
 
 impl Input {
     /// `received` was read before.
-    pub fn new(socket: ReadHalf<Socket>, received: &[u8], share: Share) -> Input {
+    pub fn new(socket: ReadHalf<Timed<Socket>>, received: &[u8], share: Share) -> Input {
         Input { socket, buffer: BytesMut::from(received), message_bytes_max: None, share, has_ended: false }
     }
 

@@ -44,6 +44,7 @@ use crate::accept::{self, Port, Slot};
 use crate::budget::Budget;
 use crate::counters::{Counters, OpenConnection};
 use crate::logins::Logins;
+use crate::slow_reader::{Timed, WriteLimit, limit_unsent};
 use crate::stop::Stop;
 use crate::tls::Tls;
 use message::Input;
@@ -63,9 +64,12 @@ pub struct Shared {
     pub logins: Arc<Logins>,
     /// Limit for TLS negotiation and, again, for startup message and login; zero is no limit.
     pub handshake_timeout: Duration,
+    /// Limit for a client that takes no byte; zero is no limit.
+    pub write_timeout: Duration,
     pub message_bytes_max: usize,
     /// Of long messages, and of what sessions keep of them.
     pub messages: Budget,
+    pub results: Budget,
     /// Without, nothing is encrypted.
     pub tls: Option<Tls>,
     pub backends: Backends,
@@ -82,15 +86,17 @@ async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared:
     // Answers are small and waited for.
     let _ = socket.set_nodelay(true);
     accept::notice_the_vanished(&socket);
+    limit_unsent(&socket);
     let opened = tokio::select! {
         opened = encryption::open(socket, peer, &shared) => opened,
         () = stop.wait() => return,
     };
     let Some((socket, received)) = opened else { return };
     let is_encrypted = socket.is_encrypted();
-    let (read, write) = tokio::io::split(socket);
+    let limit = WriteLimit::new(shared.write_timeout, format!("pg {peer}"), shared.counters.slow_readers.clone());
+    let (read, write) = tokio::io::split(Timed::new(socket, limit.clone()));
     let mut input = Input::new(read, &received, shared.messages.share());
-    let mut out = Output::new(write);
+    let mut out = Output::new(write, limit);
     let client = startup::Peer { is_encrypted, address: peer.ip(), full: slot.full() };
     let started = tokio::select! {
         started = startup::start(&mut input, &mut out, &shared, client) => started,

@@ -1,6 +1,8 @@
 //! Messages to a client, gathered and written in pieces.
 
 use super::types::Column;
+use crate::budget::Watch;
+use crate::slow_reader::{Timed, WriteLimit};
 use crate::socket::Socket;
 use std::io;
 use std::time::Duration;
@@ -43,13 +45,19 @@ impl Report {
 }
 
 pub struct Output {
-    socket: WriteHalf<Socket>,
+    socket: WriteHalf<Timed<Socket>>,
+    limit: WriteLimit,
     buffer: Vec<u8>,
 }
 
 impl Output {
-    pub fn new(socket: WriteHalf<Socket>) -> Output {
-        Output { socket, buffer: Vec::with_capacity(CHUNK_BYTES / 8) }
+    pub fn new(socket: WriteHalf<Timed<Socket>>, limit: WriteLimit) -> Output {
+        Output { socket, limit, buffer: Vec::with_capacity(CHUNK_BYTES / 8) }
+    }
+
+    /// As [`WriteLimit::sends`].
+    pub fn sends(&self, result: Watch) {
+        self.limit.sends(result);
     }
 
     /// Appends a message whose body `write` appends.
