@@ -54,5 +54,5 @@ pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, picked_numbers, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
 pub use sum::{sum_floats, sum_ints};
-pub use turns::{ask_for_long_turns, ask_for_short_turns};
+pub use turns::{ask_for_long_turns, ask_for_short_turns, lower_priority};
 pub use widths::{WidthCounts, width_counts, width_of};

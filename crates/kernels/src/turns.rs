@@ -19,6 +19,16 @@ pub fn ask_for_long_turns() {
     linux::ask_for_turns_of(linux::LONG);
 }
 
+/// Lowers the priority of the calling thread, and of threads that it starts, by `niceness` steps of nice(2) at most: 0 is the
+/// normal priority, 19 the lowest. A thread that has a lower priority already keeps it. For long work beside threads that
+/// somebody waits for.
+pub fn lower_priority(niceness: i32) {
+    #[cfg(target_os = "linux")]
+    linux::lower_priority(niceness);
+    #[cfg(not(target_os = "linux"))]
+    let _ = niceness;
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::time::Duration;
@@ -45,6 +55,18 @@ mod linux {
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
     }
 
+    /// Returns true if the system took the priority.
+    pub(super) fn lower_priority(niceness: i32) -> bool {
+        let Some(mut attributes) = get() else { return false };
+        if !matches!(attributes.sched_policy as i32, libc::SCHED_OTHER | libc::SCHED_BATCH) {
+            return false;
+        }
+        attributes.size = BYTES;
+        attributes.sched_nice = attributes.sched_nice.max(niceness.min(19));
+        // SAFETY: as in `ask_for_turns_of`.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+    }
+
     fn get() -> Option<libc::sched_attr> {
         let mut attributes = libc::sched_attr {
             size: BYTES,
@@ -65,6 +87,22 @@ mod linux {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn lower_priority_keeps_the_time_slice() {
+            std::thread::spawn(|| {
+                assert!(ask_for_turns_of(LONG));
+                let before = get().expect("attributes");
+                assert!(lower_priority(before.sched_nice + 3));
+                let after = get().expect("attributes");
+                assert_eq!(after.sched_nice, before.sched_nice + 3);
+                assert_eq!((after.sched_policy, after.sched_runtime), (before.sched_policy, before.sched_runtime));
+                assert!(lower_priority(before.sched_nice));
+                assert_eq!(get().expect("attributes").sched_nice, before.sched_nice + 3, "never raised");
+            })
+            .join()
+            .expect("lowered");
+        }
 
         #[test]
         fn a_thread_has_the_turns_it_asked_for_and_its_priority() {

@@ -27,6 +27,8 @@ struct State {
     is_registered: AtomicBool,
     /// The plan that runs, for the names of its operators.
     plan: OnceLock<Weak<dyn ExecutionPlan>>,
+    /// Queries of the statement that wait for a running slot.
+    queued: AtomicUsize,
 }
 
 /// Statements below this many bytes are not stopped for the memory of others.
@@ -76,6 +78,16 @@ fn blocking_operators(plan: &Arc<dyn ExecutionPlan>, names: &mut Vec<String>) {
     }
     for input in plan.children() {
         blocking_operators(input, names);
+    }
+}
+
+/// Marks a statement as queued while it lives.
+#[derive(Debug)]
+pub(crate) struct Queued<'a>(&'a CancelToken);
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.0.queued.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -162,6 +174,18 @@ impl CancelToken {
     #[must_use]
     pub fn rows(&self) -> (u64, u64) {
         (self.0.rows_read.load(Ordering::Relaxed), self.0.rows_total.load(Ordering::Relaxed))
+    }
+
+    /// Marks the statement as queued until the result is dropped.
+    pub(crate) fn queued(&self) -> Queued<'_> {
+        self.0.queued.fetch_add(1, Ordering::Relaxed);
+        Queued(self)
+    }
+
+    /// Returns true if the statement waits for a running slot.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.0.queued.load(Ordering::Relaxed) > 0
     }
 
     /// Ready once cancelled.

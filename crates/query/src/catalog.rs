@@ -182,4 +182,6 @@ pub struct ActivityEntry {
     pub started: SystemTime,
     /// As [`crate::CancelToken::rows`] has them.
     pub rows: (u64, u64),
+    /// True while the statement waits for a running slot.
+    pub is_queued: bool,
 }

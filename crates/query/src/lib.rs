@@ -40,8 +40,8 @@ pub use catalog::{
 pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};
 pub use engine::{
-    Bucketing, Conflicting, Described, Engine, EngineConfig, FrontEndCounts, Lifted, MaterializedShape, OutputColumn,
-    Part, PgColumn, QueryResult, lifted, local_micros,
+    AdmissionCounts, Bucketing, Conflicting, Described, Engine, EngineConfig, FrontEndCounts, Lifted,
+    MaterializedShape, OutputColumn, Part, PgColumn, QueryResult, lifted, local_micros,
 };
 pub use error::{Error, Result};
 pub use exec::width::bytes_of_rows;

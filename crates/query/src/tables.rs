@@ -68,6 +68,11 @@ impl QueryTables {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner).get(&fold_name(name)).cloned()
     }
 
+    /// Returns true if a pinned table has the name. Tables of the system catalog are not pinned.
+    pub fn is_pinned(&self, name: &str) -> bool {
+        self.pinned(name).is_some()
+    }
+
     /// Puts a table of our own making in place of whatever has the name.
     pub fn put(&self, name: &str, table: Arc<dyn TableProvider>) {
         self.0.tables.lock().unwrap_or_else(PoisonError::into_inner).insert(fold_name(name), table);

@@ -430,6 +430,23 @@ pub const SETTINGS: &[Setting] = &[
          spill; above it the statement with the most memory is stopped with SQLSTATE 53200.",
     ),
     setting(
+        "query.running_max",
+        "query-running-max",
+        "N",
+        "auto",
+        "auto (two for each thread of query.threads, at least 8) or a whole number of at least 1",
+        "Heavy queries that run at the same time. The others wait in the order of their arrival, and query_activity() shows \
+         them as queued. Small queries, the system catalog and statements about the database never wait.",
+    ),
+    setting(
+        "query.queued_max",
+        "query-queued-max",
+        "N",
+        "1000",
+        "a whole number; 0 for no queue",
+        "Heavy queries that wait for others to end; a query beyond that is refused with SQLSTATE 53300 (HTTP 503).",
+    ),
+    setting(
         "query.memory_bytes",
         "query-memory-bytes",
         "BYTES",

@@ -36,6 +36,10 @@ pub struct DatabaseConfig {
     /// Delay of the TTL if empty partitions separate the newest row of a table from all others, in case the time of that
     /// row is wrong; zero for no delay.
     pub ttl_jump_wait: Duration,
+    /// Heavy queries that run at the same time; the others wait. At least 1.
+    pub query_running_max: usize,
+    /// Heavy queries that wait; the others are refused.
+    pub query_queued_max: usize,
     /// Memory limit of the process in bytes of live allocations: statements spill or fail before it. It applies where
     /// the global allocator counts (`tidalite-memory`), and to all databases of the process: the last one opened sets it.
     pub memory_bytes: usize,
@@ -98,6 +102,17 @@ const CACHE_BYTES_MIN: usize = 64 << 20;
 /// Where the system does not say what memory there is.
 const CACHE_BYTES: usize = 1 << 30;
 
+/// Fewer running slots would let a few long queries delay queries of a second.
+const RUNNING_MIN: usize = 8;
+/// A waiting query holds its plan, no memory for rows.
+const QUEUED_MAX: usize = 1000;
+
+/// Returns the default of [`DatabaseConfig::query_running_max`] for a number of query threads.
+#[must_use]
+pub fn running_max(threads: usize) -> usize {
+    (2 * threads).max(RUNNING_MIN)
+}
+
 impl DatabaseConfig {
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> DatabaseConfig {
@@ -111,6 +126,8 @@ impl DatabaseConfig {
             late_rows_min: tidalite_storage::merge::LATE_ROWS_MIN,
             seal_after: Duration::from_secs(600),
             ttl_jump_wait: Duration::from_secs(24 * 3600),
+            query_running_max: running_max(threads),
+            query_queued_max: QUEUED_MAX,
             memory_bytes: machine::memory_bytes().map_or(usize::MAX, |all| all / 100 * MEMORY_PERCENT),
             query_memory_bytes: 2 << 30,
             spill_folder: None,

@@ -286,6 +286,18 @@ impl Database {
         let begun = sessions.map_or(0, Sessions::begun);
         metrics.push(counter("tidalite_statements_total", "Statements begun.", begun));
         let slow = sessions.map_or(0, Sessions::slow);
+        let admission = sessions.map(Sessions::admission).unwrap_or_default();
+        let gauge = |name, help, value: usize| Metric { name, help, is_counter: false, value: value as f64 };
+        metrics.extend([
+            gauge("tidalite_queries_running", "Heavy queries that have a running slot.", admission.running),
+            gauge("tidalite_queries_queued", "Heavy queries that wait for a running slot.", admission.queued),
+            counter("tidalite_queries_queued_total", "Heavy queries that had to wait.", admission.queued_total),
+            counter(
+                "tidalite_queries_refused_total",
+                "Heavy queries that were refused because the queue was full.",
+                admission.refused_total,
+            ),
+        ]);
         metrics.push(counter("tidalite_slow_statements_total", "Statements that were logged as slow.", slow));
         metrics
     }

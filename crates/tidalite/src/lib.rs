@@ -28,7 +28,7 @@ pub mod transaction;
 mod views;
 mod writer;
 
-pub use config::DatabaseConfig;
+pub use config::{DatabaseConfig, running_max};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result, SqlState};
 pub use metrics::Metrics;

@@ -40,8 +40,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
 use tidalite_query::{
-    ActivityEntry, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted, OverView,
-    QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
+    ActivityEntry, AdmissionCounts, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted,
+    OverView, QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
@@ -115,6 +115,8 @@ pub struct Activity {
     pub started: SystemTime,
     /// Those looked at, and those that may be.
     pub rows: (u64, u64),
+    /// True while the statement waits for a running slot.
+    pub is_queued: bool,
 }
 
 /// What statements may do to the database.
@@ -227,6 +229,8 @@ impl Sessions {
             uses_binder: config.query_binder,
             spill_folder: config.spill_folder(),
             spill_bytes_max: config.spill_bytes_max,
+            running_max: config.query_running_max,
+            queued_max: config.query_queued_max,
         };
         let engine = check_clock(SystemTime::now()).and_then(|()| Engine::new(&engine).map_err(Error::from));
         let statistics = Arc::new(Statistics::new(config.slow_statement));
@@ -382,6 +386,11 @@ impl Sessions {
 
     pub fn front_end_counts(&self) -> FrontEndCounts {
         self.shared.engine.as_ref().map(|engine| engine.front_end_counts()).unwrap_or_default()
+    }
+
+    /// Returns the numbers of heavy statements that run, wait and were refused.
+    pub fn admission(&self) -> AdmissionCounts {
+        self.shared.engine.as_ref().map(|engine| engine.admission()).unwrap_or_default()
     }
 
     /// Returns the number of statements that were logged as slow.
@@ -781,7 +790,14 @@ impl Catalog for SessionCatalog {
         let running = self.shared.running.list().into_iter();
         running
             .filter(|a| a.client != WATCHDOG)
-            .map(|a| ActivityEntry { id: a.id, client: a.client, sql: a.sql, started: a.started, rows: a.rows })
+            .map(|a| ActivityEntry {
+                id: a.id,
+                client: a.client,
+                sql: a.sql,
+                started: a.started,
+                rows: a.rows,
+                is_queued: a.is_queued,
+            })
             .collect()
     }
 }

@@ -20,6 +20,7 @@ impl SqlState {
     pub const SERIALIZATION_FAILURE: SqlState = SqlState("40001");
     pub const DISK_FULL: SqlState = SqlState("53100");
     pub const OUT_OF_MEMORY: SqlState = SqlState("53200");
+    pub const TOO_MANY_CONNECTIONS: SqlState = SqlState("53300");
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
     pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState("42501");
     pub const SYNTAX_ERROR: SqlState = SqlState("42601");

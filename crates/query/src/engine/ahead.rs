@@ -19,6 +19,7 @@ pub(super) const BATCH_BYTES: usize = 1 << 20;
 /// Rows or the error that ends them; the permit is released when the reader takes the message.
 type Message = (Result<RecordBatch>, Option<OwnedSemaphorePermit>);
 
+#[derive(Clone)]
 pub(super) struct Sender {
     messages: mpsc::UnboundedSender<Message>,
     free: Arc<Semaphore>,

@@ -6,6 +6,7 @@
 
 use super::Engine;
 use super::operators::Operators;
+use super::planners::Length;
 use super::plans::{Plan, is_lasting, unpinned};
 use super::written::placeholder;
 use crate::decimal::{self, Decimal};
@@ -91,11 +92,11 @@ impl Engine {
         if !self.plans.meet(key) {
             return;
         }
-        let (engine, catalog, sql) = (self.clone(), catalog.clone(), sql.to_owned());
+        let (engine, catalog, sql, length) = (self.clone(), catalog.clone(), sql.to_owned(), Length::of_text(sql));
         let state = self.state(&catalog, cancel);
         let work = async move { engine.for_all_values(&state, &catalog, &sql).await };
         // What cannot be planned so is planned with its values.
-        let plan = self.planned(cancel, work.boxed()).await.ok().flatten();
+        let plan = self.planned(length, cancel, work.boxed()).await.ok().flatten();
         self.plans.put(key.to_owned(), plan);
     }
 

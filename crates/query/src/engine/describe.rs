@@ -4,6 +4,7 @@
 //! compared with, or of its place (LIMIT); else none, and then it is text, whose place decides what it means. Where that
 //! is a column of a query within, of which more has to be known, it is text as in PostgreSQL.
 
+use super::planners::Length;
 use super::written::{self, fill, placeholder};
 use super::{Conflicting, Engine, OutputColumn, among, distinct, output_column};
 use crate::frame::{Frame, WithFrame, renamed};
@@ -295,7 +296,7 @@ impl Engine {
         own: &[(&str, Arc<dyn TableProvider>)],
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<LogicalPlan>> {
-        let (engine, catalog, query) = (self.clone(), catalog.clone(), query.clone());
+        let (engine, catalog, query, length) = (self.clone(), catalog.clone(), query.clone(), Length::of(query));
         let state = self.state(&catalog, cancel);
         let own: Vec<(String, Arc<dyn TableProvider>)> =
             own.iter().map(|(name, table)| ((*name).to_owned(), table.clone())).collect();
@@ -304,7 +305,7 @@ impl Engine {
             let planned = engine.logical(&state, &catalog, &query, &own).await;
             Ok(planned.map_err(|error| super::placed(error, &query.words, &catalog))?.0)
         };
-        self.planned(cancel, work.boxed())
+        self.planned(length, cancel, work.boxed())
     }
 }
 

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The relations and functions that a query names.
 pub(super) struct About {
+    /// Tables outside the system catalog.
     pub names_any: bool,
     /// Neither views nor files, nor functions of the session, of the clock or of chance.
     pub names_only_tables: bool,
@@ -80,6 +81,7 @@ impl Engine {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let expanded = self.pin_with_views(state, &tables, &names)?;
         self.check_size(&statement, &expanded)?;
+        let names_any = !own.is_empty() || names.iter().any(|name| tables.is_pinned(name));
         for (name, table) in own {
             tables.put(name, table.clone());
         }
@@ -117,7 +119,7 @@ impl Engine {
         let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
         let logical = plan::decorrelated(logical)?;
         let names_only_tables = names_only_tables && !is_bound && is_immutable;
-        Ok((logical, state, About { names_any: !names.is_empty(), names_only_tables }))
+        Ok((logical, state, About { names_any, names_only_tables }))
     }
 
     /// Returns the plan of the binder; `None` if the query has a form that the binder does not know yet.

@@ -6,7 +6,8 @@
 
 use super::memory::Accounted;
 use super::{Abort, Engine};
-use crate::{CancelToken, Error, Parameter, Result, Statement, dialect, plan};
+use crate::statement::Query;
+use crate::{CancelToken, Error, Parameter, Result, Statement, dialect, functions, plan};
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DataFusionError, Result as DFResult};
@@ -21,6 +22,30 @@ use tidalite_types::ErrorKind;
 
 /// A shorter text is understood in less time than it takes to hand it over.
 const SHORT_BYTES: usize = 4 << 10;
+/// A text of at most this length is planned on the threads for short statements. The statements of people and of dashboards
+/// are mostly shorter; planning one takes a few milliseconds.
+const SHORT_PLAN_BYTES: usize = 256;
+/// The same for queries about the system catalog, which tools write at length.
+const SHORT_CATALOG_BYTES: usize = 8 << 10;
+
+/// The expected time of planning, by the text of the statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    Short,
+    Long,
+}
+
+impl Length {
+    pub fn of(query: &Query) -> Length {
+        let sql = &query.words.sql;
+        let is_about_system = || sql.len() <= SHORT_CATALOG_BYTES && functions::is_about_system(&query.ast);
+        if is_about_system() { Length::Short } else { Length::of_text(sql) }
+    }
+
+    pub fn of_text(sql: &str) -> Length {
+        if sql.len() <= SHORT_PLAN_BYTES { Length::Short } else { Length::Long }
+    }
+}
 
 impl Engine {
     /// Understands one statement, with values for `$1`, `$2`, …
@@ -37,16 +62,21 @@ impl Engine {
             return futures::future::ready(dialect::parse_bound(sql, values)).boxed();
         }
         let (sql, values) = (sql.to_owned(), values.to_vec());
-        self.planned(cancel, async move { dialect::parse_bound(&sql, &values) }.boxed())
+        self.planned(Length::Long, cancel, async move { dialect::parse_bound(&sql, &values) }.boxed())
     }
 
     /// Does what plans; ready at once when it is cancelled.
     pub(super) fn planned<'a, T: Send + 'static>(
         &self,
+        length: Length,
         cancel: &'a CancelToken,
         work: BoxFuture<'static, Result<T>>,
     ) -> BoxFuture<'a, Result<T>> {
-        let Some(planning) = &self.planning else {
+        let planning = match length {
+            Length::Short => &self.planning_short,
+            Length::Long => &self.planning,
+        };
+        let Some(planning) = planning else {
             return futures::future::ready(Err(Error::new(ErrorKind::Unavailable, "the database is closed"))).boxed();
         };
         cancel.limit_memory(self.query_memory_bytes);

@@ -3,7 +3,8 @@
 //!
 //! The stock operators look for a token only where they read, and a join of two tables can read a batch and then be busy
 //! with it for hours. So the condition of such a join asks the token ([`Watched`]), and so does what takes its rows
-//! ([`Paced`]). While one is busy, its thread's other work goes on on another thread. A product of two tables gives a batch for each row of one side; operators above it that look at all they
+//! ([`Paced`]). The keys of a hash join and of a sort ([`StoppableSort`]) ask it, too: both collect all of their input first,
+//! and then work on it for long. While one is busy, its thread's other work goes on on another thread. A product of two tables gives a batch for each row of one side; operators above it that look at all they
 //! hold for each batch would take time with the square of the rows.
 
 use crate::CancelToken;
@@ -16,13 +17,17 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -33,6 +38,21 @@ use std::time::{Duration, Instant};
 const TURN: Duration = Duration::from_millis(20);
 /// Batches given on before others may run.
 const BATCHES: usize = 16;
+
+thread_local! {
+    /// True on threads of the engine. Only there another thread takes over what a thread has to do besides.
+    static IS_OF_ENGINE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Marks the calling thread as one of the engine.
+pub(crate) fn begin_thread() {
+    IS_OF_ENGINE.set(true);
+}
+
+/// Does work that may take long; the other tasks of the thread run on another thread meanwhile.
+fn letting_others_run<T>(work: impl FnOnce() -> T) -> T {
+    if IS_OF_ENGINE.get() { tokio::task::block_in_place(work) } else { work() }
+}
 
 /// Puts [`Paced`] above joins and [`Watched`] around their conditions.
 #[derive(Debug)]
@@ -49,14 +69,20 @@ impl PhysicalOptimizerRule for PacesJoins {
                 Arc::new(NestedLoopJoinExecBuilder::from(join).with_filter(filter).build()?)
             } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
                 let filter = join.filter().map(|filter| watched(filter, &cancel));
-                Arc::new(join.builder().with_filter(filter).build()?)
-            } else if coalesces {
+                // All batches of the build side are hashed at once, each by these keys.
+                let key = |key: &Arc<dyn PhysicalExpr>| Arc::new(Watched::new(key.clone(), cancel.clone())) as Arc<_>;
+                let keys = join.on().iter().map(|(build, probe)| (key(build), probe.clone())).collect();
+                Arc::new(join.builder().with_on(keys).with_filter(filter).build()?)
+            } else if let Some(sort) = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none()) {
+                return Ok(Transformed::yes(Arc::new(StoppableSort::try_new(sort, sort.input(), &cancel)?)));
+            } else if coalesces || node.downcast_ref::<UnnestExec>().is_some() {
                 node.clone()
             } else {
                 return Ok(Transformed::no(node));
             };
             let rows = coalesces.then_some(rows);
-            Ok(Transformed::yes(Arc::new(Paced { input: watched, rows, cancel: cancel.clone() }) as Arc<_>))
+            let properties = node.properties().clone();
+            Ok(Transformed::yes(Arc::new(Paced { input: watched, properties, rows, cancel: cancel.clone() }) as Arc<_>))
         })
         .data()
     }
@@ -83,11 +109,13 @@ struct Watched {
     began: Instant,
     /// When others were let run, in milliseconds since it began.
     let_run: AtomicU64,
+    /// False where others run meanwhile anyway.
+    yields: bool,
 }
 
 impl Watched {
     fn new(condition: Arc<dyn PhysicalExpr>, cancel: CancelToken) -> Watched {
-        Watched { condition, cancel, began: Instant::now(), let_run: AtomicU64::new(0) }
+        Watched { condition, cancel, began: Instant::now(), let_run: AtomicU64::new(0), yields: true }
     }
 }
 
@@ -126,12 +154,15 @@ impl PhysicalExpr for Watched {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.cancel.check()?;
+        if !self.yields {
+            return self.condition.evaluate(batch);
+        }
         let now = self.began.elapsed().as_millis() as u64;
         if now.saturating_sub(self.let_run.load(Ordering::Relaxed)) < TURN.as_millis() as u64 {
             return self.condition.evaluate(batch);
         }
         self.let_run.store(now, Ordering::Relaxed);
-        tokio::task::block_in_place(|| self.condition.evaluate(batch))
+        letting_others_run(|| self.condition.evaluate(batch))
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -140,7 +171,9 @@ impl PhysicalExpr for Watched {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
         match children.pop() {
-            Some(condition) => Ok(Arc::new(Watched::new(condition, self.cancel.clone()))),
+            Some(condition) => {
+                Ok(Arc::new(Watched { yields: self.yields, ..Watched::new(condition, self.cancel.clone()) }))
+            }
             None => Ok(self),
         }
     }
@@ -150,9 +183,11 @@ impl PhysicalExpr for Watched {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Paced {
     input: Arc<dyn ExecutionPlan>,
+    /// Those of the join before its expressions were replaced, by which the plan was made.
+    properties: Arc<PlanProperties>,
     /// Of a batch that is given on; `None` for those that come.
     rows: Option<usize>,
     cancel: CancelToken,
@@ -164,7 +199,7 @@ impl ExecutionPlan for Paced {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -184,7 +219,7 @@ impl ExecutionPlan for Paced {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         match children.pop() {
-            Some(input) => Ok(Arc::new(Paced { input, rows: self.rows, cancel: self.cancel.clone() })),
+            Some(input) => Ok(Arc::new(Paced { input, ..self.as_ref().clone() })),
             None => Ok(self),
         }
     }
@@ -209,6 +244,73 @@ impl ExecutionPlan for Paced {
 impl DisplayAs for Paced {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PacedExec")
+    }
+}
+
+/// A sort that stops when the statement is cancelled. The stock sort starts a task for each part of its input, thousands of
+/// them, and a cancelled statement would wait for all of them. Each sorts by expressions that fail then.
+#[derive(Debug)]
+struct StoppableSort {
+    /// As it was planned; not run.
+    planned: SortExec,
+    run: SortExec,
+    cancel: CancelToken,
+}
+
+impl StoppableSort {
+    fn try_new(sort: &SortExec, input: &Arc<dyn ExecutionPlan>, cancel: &CancelToken) -> Result<StoppableSort> {
+        let key = |key: &PhysicalSortExpr| {
+            let expr = Arc::new(Watched { yields: false, ..Watched::new(key.expr.clone(), cancel.clone()) });
+            PhysicalSortExpr::new(expr, key.options)
+        };
+        let keys = LexOrdering::new(sort.expr().iter().map(key));
+        let keys = keys.ok_or_else(|| crate::Error::internal("a sort without keys"))?;
+        let by = |keys: LexOrdering| {
+            SortExec::new(keys, input.clone()).with_preserve_partitioning(sort.preserve_partitioning())
+        };
+        Ok(StoppableSort { planned: by(sort.expr().clone()), run: by(keys), cancel: cancel.clone() })
+    }
+}
+
+impl ExecutionPlan for StoppableSort {
+    fn name(&self) -> &'static str {
+        "SortExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.planned.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.planned.children()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.pop() {
+            Some(input) => Ok(Arc::new(StoppableSort::try_new(&self.planned, &input, &self.cancel)?)),
+            None => Ok(self),
+        }
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.run.execute(partition, context)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.run.metrics()
+    }
+}
+
+impl DisplayAs for StoppableSort {
+    fn fmt_as(&self, form: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.planned.fmt_as(form, f)
     }
 }
 

@@ -57,6 +57,16 @@ impl Made {
         MadeExec { made: self, schema }
     }
 
+    /// An upper bound of the rows.
+    fn rows_max(&self) -> usize {
+        let step = match self.step {
+            Step::Number(step) => step.unsigned_abs(),
+            Step::Time { .. } => self.step.after(self.start).map_or(u64::MAX, |next| next.abs_diff(self.start)),
+        };
+        let steps = self.end.abs_diff(self.start).checked_div(step).unwrap_or(0);
+        usize::try_from(steps).map_or(usize::MAX, |steps| steps.saturating_add(1))
+    }
+
     fn is_ascending(&self) -> bool {
         self.step.after(self.start).is_none_or(|next| next > self.start)
     }
@@ -66,6 +76,13 @@ impl Made {
 pub(crate) struct MadeExec {
     made: Made,
     schema: SchemaRef,
+}
+
+impl MadeExec {
+    /// An upper bound of the rows.
+    pub fn rows_max(&self) -> usize {
+        self.made.rows_max()
+    }
 }
 
 impl Operation for MadeExec {

@@ -88,6 +88,7 @@ pub(crate) use postgres::OWNER;
 pub(crate) const FILES: [&str; 2] = ["read_csv", "read_parquet"];
 
 use crate::Catalog;
+use crate::pg_catalog::{self, INFORMATION_SCHEMA, PG_CATALOG};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::sql::sqlparser::ast::{self, Visitor};
@@ -216,11 +217,26 @@ pub(crate) fn register_tables(state: &mut SessionState, catalog: &Arc<dyn Catalo
     }
 }
 
-/// Whether the only table functions of a query are ours.
+/// Returns true if a query reads the system catalog or functions about the database, and no other table function. The
+/// caller checks that it names no other table.
 pub(crate) fn is_about_system(query: &ast::Query) -> bool {
     let mut visitor = FindFunctions { ours: 0, others: 0 };
     let _ = crate::dialect::visit(query, &mut visitor);
     visitor.ours > 0 && visitor.others == 0
+}
+
+fn is_system_function(name: &str) -> bool {
+    system::FUNCTIONS.iter().any(|(ours, _)| *ours == name)
+}
+
+/// Returns true for a table of the system catalog; its name alone suffices if the user has no such table.
+fn is_system_table(name: &[ast::ObjectNamePart]) -> bool {
+    let text = |part: &ast::ObjectNamePart| part.as_ident().map(|ident| ident.value.clone());
+    match name {
+        [schema, _] => text(schema).is_some_and(|schema| [PG_CATALOG, INFORMATION_SCHEMA].contains(&schema.as_str())),
+        [table] => text(table).is_some_and(|table| pg_catalog::has(PG_CATALOG, &table)),
+        _ => false,
+    }
 }
 
 struct FindFunctions {
@@ -233,9 +249,11 @@ impl Visitor for FindFunctions {
 
     fn pre_visit_table_factor(&mut self, factor: &ast::TableFactor) -> ControlFlow<()> {
         match factor {
+            ast::TableFactor::Table { name, args: None, .. } => {
+                self.ours += usize::from(is_system_table(&name.0));
+            }
             ast::TableFactor::Table { name, args: Some(_), .. } | ast::TableFactor::Function { name, .. } => {
-                let name = name.to_string();
-                let is_ours = system::FUNCTIONS.iter().any(|(ours, _)| *ours == name);
+                let is_ours = matches!(&name.0[..], [name] if name.as_ident().is_some_and(|name| is_system_function(&name.value)));
                 *(if is_ours { &mut self.ours } else { &mut self.others }) += 1;
             }
             _ => {}

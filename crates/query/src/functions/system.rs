@@ -315,7 +315,7 @@ fn query_activity(catalog: &dyn Catalog, _: &[String]) -> Result<Columns> {
             "query_start",
             Arc::new(TimestampMicrosecondArray::from_iter_values(running.iter().map(|a| micros(a.started)))),
         ),
-        ("state", text(running.iter().map(|_| "active"))),
+        ("state", text(running.iter().map(|a| if a.is_queued { "queued" } else { "active" }))),
         ("query", text(running.iter().map(|a| a.sql.as_str()))),
         ("rows_read", rows(|(read, _)| read)),
         ("rows_total", rows(|(_, total)| total)),

@@ -264,6 +264,9 @@ fn activity(objects: &Objects) -> Filled {
             ("query_start", |a| micros(a.started)),
             ("state_change", |a| micros(a.started)),
             ("state", |_| "active".into()),
+            // PostgreSQL has no state of this name; its tools show what a statement waits for.
+            ("wait_event_type", |a| a.is_queued.then(|| "Extension".to_owned()).into()),
+            ("wait_event", |a| a.is_queued.then(|| "Queue".to_owned()).into()),
             ("query", |a| a.sql.clone().into()),
             ("backend_type", |_| "client backend".into()),
         ],

@@ -102,6 +102,9 @@ impl Config {
         let mut database = DatabaseConfig::new(read.text("data"));
         database.durability = read.parsed("durability", durability)?;
         database.query_threads = read.parsed("query.threads", |t| auto(t, database.query_threads))?;
+        let running_max = tidalite::running_max(database.query_threads);
+        database.query_running_max = read.parsed("query.running_max", |t| auto(t, running_max))?;
+        database.query_queued_max = read.parsed("query.queued_max", count_or_none)?;
         database.merge_threads = read.parsed("merge.threads", |t| auto(t, database.merge_threads))?;
         database.merge_lag_max = read.parsed("merge.lag_max", duration)?;
         database.seal_after = read.parsed("seal.after", duration)?;
@@ -317,6 +320,11 @@ fn sync_delay(given: &Given) -> Result<Duration, SettingError> {
 
 fn count(text: &str) -> Option<usize> {
     text.replace('_', "").parse().ok().filter(|n| *n > 0)
+}
+
+/// As [`count`], or 0.
+fn count_or_none(text: &str) -> Option<usize> {
+    if text == "0" { Some(0) } else { count(text) }
 }
 
 fn auto(text: &str, default: usize) -> Option<usize> {

@@ -48,7 +48,8 @@ impl Running {
         inner.last_id += 1;
         let id = inner.last_id;
         let cancel = CancelToken::new();
-        let activity = Activity { id, client, sql: sql.to_owned(), started: SystemTime::now(), rows: (0, 0) };
+        let sql = sql.to_owned();
+        let activity = Activity { id, client, sql, started: SystemTime::now(), rows: (0, 0), is_queued: false };
         inner.entries.insert(id, (activity, cancel.clone()));
         let (rows, bytes, is_failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(true));
         let is_counted = AtomicBool::new(true);
@@ -61,7 +62,11 @@ impl Running {
     }
 
     pub fn list(&self) -> Vec<Activity> {
-        let of = |(activity, cancel): &(Activity, CancelToken)| Activity { rows: cancel.rows(), ..activity.clone() };
+        let of = |(activity, cancel): &(Activity, CancelToken)| Activity {
+            rows: cancel.rows(),
+            is_queued: cancel.is_queued(),
+            ..activity.clone()
+        };
         self.lock().entries.values().map(of).collect()
     }
 

@@ -227,7 +227,8 @@ mod tests {
     }
 
     fn statement(sql: &str, client: &str) -> Activity {
-        Activity { id: 1, client: client.to_owned(), sql: sql.to_owned(), started: SystemTime::now(), rows: (0, 0) }
+        let (client, sql, started) = (client.to_owned(), sql.to_owned(), SystemTime::now());
+        Activity { id: 1, client, sql, started, rows: (0, 0), is_queued: false }
     }
 
     fn ended(ms: u64, is_failed: bool) -> Ended {
