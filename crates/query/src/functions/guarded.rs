@@ -92,15 +92,27 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let stock = datafusion::functions::all_default_functions();
     let nested = datafusion::functions_nested::all_default_nested_functions();
     let all = stock.into_iter().chain(nested);
-    let guarded = all.filter_map(|inner| {
-        let (_, guard) = GUARDS.iter().find(|(name, _)| *name == inner.name())?;
-        let signature = match guard {
-            Guard::Nullif | Guard::Length(..) => Signature::user_defined(Volatility::Immutable),
-            _ => inner.signature().clone(),
-        };
-        Some(ScalarUDF::new_from_impl(Guarded { inner, guard: *guard, signature }))
-    });
-    guarded.collect()
+    all.filter_map(|inner| with_guard(&inner)).collect()
+}
+
+/// Returns a stock function with its guard, if it has one.
+pub(super) fn guarded(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    with_guard(&inner).map_or(inner, Arc::new)
+}
+
+/// Returns `array_has(array, value)`.
+pub(crate) fn array_has(array: Expr, value: Expr) -> Expr {
+    let function = guarded(datafusion::functions_nested::array_has::array_has_udf());
+    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![array, value]))
+}
+
+fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
+    let (_, guard) = GUARDS.iter().find(|(name, _)| *name == inner.name())?;
+    let signature = match guard {
+        Guard::Nullif | Guard::Length(..) => Signature::user_defined(Volatility::Immutable),
+        _ => inner.signature().clone(),
+    };
+    Some(ScalarUDF::new_from_impl(Guarded { inner: inner.clone(), guard: *guard, signature }))
 }
 
 /// Returns true if the second argument of a stock function is a regular expression.

@@ -1,5 +1,6 @@
 //! Lengths and positions with PostgreSQL's types: the stock functions return unsigned integers.
 
+use super::guarded::guarded;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
@@ -10,7 +11,7 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 pub(super) fn functions() -> [ScalarUDF; 3] {
-    let function = |stock: Arc<ScalarUDF>, gives| ScalarUDF::new_from_impl(Signed { stock, gives });
+    let function = |stock: Arc<ScalarUDF>, gives| ScalarUDF::new_from_impl(Signed { stock: guarded(stock), gives });
     [
         function(length::array_length_udf(), DataType::Int32),
         function(position::array_position_udf(), DataType::Int32),
