@@ -178,7 +178,7 @@ def test_statements_that_do_not_progress_are_told(servers):
     server.write_ok(f"t v=1i {START_NS}\n")
     assert health(server, "/health/ready")[0] == 200
     # Constants are computed by the planner. A longer text is planned on other threads than the statement of the watchdog.
-    slow = b"SELECT levenshtein(repeat('a', 60000), repeat('b', 60000))"
+    slow = b"SELECT levenshtein(repeat('a', 15000), repeat('b', 15000))"
     sessions = [psycopg.connect(host="127.0.0.1", port=server.pg_port, user="u", dbname="d", autocommit=True) for _ in range(20)]
     for session in sessions:
         session.pgconn.send_query(slow)
