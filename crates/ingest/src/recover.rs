@@ -197,8 +197,7 @@ impl Recovering<'_> {
         self.catalog.put(table, schema.clone());
         let symbols = self.catalog.symbols(table);
         for entries in symbol_file::read(fs, table, state.symbol_bytes)? {
-            let count = entries.first + entries.strings.len() as u32;
-            self.persisted.entry(table).or_default().insert(entries.column, count);
+            self.persisted.entry(table).or_default().insert(entries.column, entries.end()?);
             if let Some(map) = symbols.get(&entries.column) {
                 symbol_file::restore(map, &entries)?;
             }

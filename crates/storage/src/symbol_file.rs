@@ -83,6 +83,11 @@ pub fn read(fs: &dyn Fs, table: TableId, len: u64) -> Result<Vec<Entries>> {
         io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
         _ => Error::io("open", &path, e),
     })?;
+    // Before memory is taken for a length that only the manifest claims.
+    let found = file.len().map_err(|e| Error::io("read", &path, e))?;
+    if found < len {
+        return Err(Error::corrupt(format!("{} has {found} bytes, {len} were written", path.display())));
+    }
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(&mut bytes, 0).map_err(|e| Error::io("read", &path, e))?;
     let corrupt = |rest: &[u8]| {
@@ -124,6 +129,19 @@ pub fn decode_entries(d: &mut Decoder<'_>) -> Result<Entries, crate::codec::Malf
     Ok(Entries { column, first, strings })
 }
 
+impl Entries {
+    /// The number of strings that the column's dictionary has with these.
+    ///
+    /// # Errors
+    /// There are more than ids.
+    pub fn end(&self) -> Result<u32> {
+        let count = u32::try_from(self.strings.len()).ok();
+        count.and_then(|count| self.first.checked_add(count)).ok_or_else(|| {
+            Error::corrupt(format!("symbols of column {} begin at {}, past the last id", self.column, self.first))
+        })
+    }
+}
+
 /// Puts entries into a dictionary that may have some of them already.
 pub fn restore(map: &SymbolMap, entries: &Entries) -> Result<()> {
     let known = map.len();
@@ -136,4 +154,34 @@ pub fn restore(map: &SymbolMap, entries: &Entries) -> Result<()> {
     }
     map.intern_all((known - first..entries.strings.len()).map(|i| entries.strings.get(i)));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::faulty::SimFs;
+    use tidalite_types::ErrorKind;
+
+    #[test]
+    fn a_length_that_the_file_does_not_have_takes_no_memory() {
+        let fs = SimFs::new(1);
+        fs.create_dir_all(FOLDER.as_ref()).unwrap();
+        let mut strings = Views::new();
+        strings.push(b"a");
+        let entries = Entries { column: ColumnId(3), first: 0, strings };
+        let end = append(&fs, TableId(7), 0, std::slice::from_ref(&entries)).unwrap();
+        assert_eq!(read(&fs, TableId(7), end).unwrap(), [entries]);
+        for claimed in [end + 1, 1 << 40, u64::MAX] {
+            assert_eq!(read(&fs, TableId(7), claimed).unwrap_err().kind(), ErrorKind::Corrupt, "{claimed}");
+        }
+    }
+
+    #[test]
+    fn ids_do_not_wrap_around() {
+        let mut strings = Views::new();
+        strings.push(b"a");
+        let entries = |first| Entries { column: ColumnId(3), first, strings: strings.clone() };
+        assert_eq!(entries(u32::MAX - 1).end().unwrap(), u32::MAX);
+        assert_eq!(entries(u32::MAX).end().unwrap_err().kind(), ErrorKind::Corrupt);
+    }
 }
