@@ -237,6 +237,14 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("text"))
     }
 
+    /// A table's number, which another number can follow.
+    pub fn table(&mut self) -> Result<TableId, Malformed> {
+        match self.u32()? {
+            u32::MAX => Err(Malformed("number of a table")),
+            number => Ok(TableId(number)),
+        }
+    }
+
     pub fn column_type(&mut self) -> Result<ColumnType, Malformed> {
         let [tag, a, b] = self.array()?;
         Ok(match (tag, a, b) {
@@ -310,7 +318,7 @@ impl<'a> Decoder<'a> {
             _ => return Err(Malformed("refresh")),
         };
         let state = ViewState {
-            base: TableId(self.u32()?),
+            base: self.table()?,
             seen: Txn(self.u64()?),
             pending: self.ranges()?,
             frozen: self.ranges()?,
@@ -360,6 +368,13 @@ impl<'a> Decoder<'a> {
 mod tests {
     use super::*;
     use tidalite_types::Schedule;
+
+    #[test]
+    fn a_table_number_that_no_other_can_follow_is_refused() {
+        let read = |number: u32| Decoder::new(&number.to_le_bytes()).table();
+        assert_eq!(read(u32::MAX - 1), Ok(TableId(u32::MAX - 1)));
+        assert!(read(u32::MAX).is_err());
+    }
 
     #[test]
     fn a_schema_comes_back_and_a_cut_one_is_refused() {

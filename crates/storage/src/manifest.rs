@@ -563,12 +563,12 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
     for _ in 0..d.u32()? {
         changes.push(match d.u8()? {
             1 => {
-                let (table, schema_txn) = (TableId(d.u32()?), Txn(d.u64()?));
+                let (table, schema_txn) = (d.table()?, Txn(d.u64()?));
                 Change::Schema { table, schema: d.schema()?, schema_txn }
             }
-            2 => Change::Drop(TableId(d.u32()?)),
+            2 => Change::Drop(d.table()?),
             kind @ (3 | 8) => {
-                let (table, merged, symbol_bytes) = (TableId(d.u32()?), Txn(d.u64()?), d.u64()?);
+                let (table, merged, symbol_bytes) = (d.table()?, Txn(d.u64()?), d.u64()?);
                 let (mut add, mut remove) = (Vec::new(), Vec::new());
                 for _ in 0..d.u32()? {
                     add.push(SegmentMeta {
@@ -585,10 +585,10 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
                 }
                 Change::Content { table, add, remove, merged, symbol_bytes }
             }
-            4 => Change::NextIds { table: TableId(d.u32()?), segment: SegmentId(d.u64()?) },
+            4 => Change::NextIds { table: d.table()?, segment: SegmentId(d.u64()?) },
             5 => Change::Checkpoint(Checkpoint { txn: Txn(d.u64()?), file: d.u64()? }),
-            6 => Change::Dead { table: TableId(d.u32()?), segment: SegmentId(d.u64()?), rows: decode_ranges(&mut d)? },
-            7 => Change::Taken { table: TableId(d.u32()?), taken: Taken { upto: Txn(d.u64()?), before: d.i64()? } },
+            6 => Change::Dead { table: d.table()?, segment: SegmentId(d.u64()?), rows: decode_ranges(&mut d)? },
+            7 => Change::Taken { table: d.table()?, taken: Taken { upto: Txn(d.u64()?), before: d.i64()? } },
             _ => return Err(Malformed("manifest change")),
         });
     }

@@ -29,6 +29,6 @@ id!(/// Number of a commit in the log; 0 is "before the first".
 impl Txn {
     #[must_use]
     pub fn next(self) -> Txn {
-        Txn(self.0 + 1)
+        Txn(self.0.saturating_add(1))
     }
 }

@@ -213,7 +213,7 @@ impl LogWriter {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
         let first_bytes = file_bytes.min(FIRST_FILE_BYTES);
-        let epoch = found.epoch + 2;
+        let epoch = found.epoch.saturating_add(2);
         let mark = Arc::new(Mark::open(fs.clone())?);
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
         let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes, false);
@@ -352,7 +352,7 @@ impl LogWriter {
     fn step_epoch(&mut self) {
         let current = &mut self.current;
         if current.len > current.epoch_began && current.durable >= current.epoch_began {
-            self.epoch += if current.durable == current.len { 2 } else { 1 };
+            self.epoch = self.epoch.saturating_add(if current.durable == current.len { 2 } else { 1 });
             current.epoch_began = current.len;
         }
     }
@@ -716,7 +716,7 @@ pub(super) fn is_hole(bytes: &[u8], at: usize, number: u64, epoch: Option<u64>) 
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
     let mut later = places.filter_map(|at| whole(at).map(|record| record.epoch)).peekable();
     let Some(epoch) = epoch.or_else(|| later.peek().map(|first| first.saturating_sub(2))) else { return false };
-    later.any(|later| later >= epoch + 4)
+    later.any(|later| later >= epoch.saturating_add(4))
 }
 
 /// How a file begins.

@@ -125,7 +125,7 @@ impl Front {
 }
 
 pub fn decode_front(d: &mut Decoder<'_>) -> Result<Front, Malformed> {
-    let (tag, table) = (d.u8()?, TableId(d.u32()?));
+    let (tag, table) = (d.u8()?, d.table()?);
     Ok(Front::Op(match tag {
         1 => Op::CreateTable { table, schema: Arc::new(d.schema()?) },
         2 => Op::DropTable { table },
