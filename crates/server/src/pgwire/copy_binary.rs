@@ -50,12 +50,11 @@ impl Incoming {
             (self.has_begun, at) = (true, length);
         }
         let mut out = Vec::new();
-        while let Some(length) = self.row(&self.held[at..], &mut out)? {
+        while !self.has_ended
+            && let Some(length) = self.row(&self.held[at..], &mut out)?
+        {
             at += length;
-            if length == 2 && self.held[at - 2..at] == [0xff, 0xff] {
-                self.has_ended = true;
-                break;
-            }
+            self.has_ended = length == 2 && self.held[at - 2..at] == [0xff, 0xff];
         }
         if self.has_ended && at < self.held.len() {
             return Err(malformed("received copy data after EOF marker"));
@@ -83,7 +82,7 @@ impl Incoming {
         if count == -1 {
             return Ok(Some(2));
         }
-        if self.has_ended || usize::try_from(count) != Ok(self.columns.len()) {
+        if usize::try_from(count) != Ok(self.columns.len()) {
             let wanted = self.columns.len();
             return Err(malformed(format!("row field count is {count}, expected {wanted}")));
         }
@@ -226,6 +225,13 @@ mod tests {
         wrong[HEADER_BYTES + 2..HEADER_BYTES + 6].copy_from_slice(&(-7_i32).to_be_bytes());
         assert_eq!(refused(&wrong), "invalid field size");
         assert_eq!(refused(&[&bytes[..], b"x"].concat()), "received copy data after EOF marker");
+        // Also where it comes in a message of its own.
+        for behind in [&b"x"[..], b"\xff\xff", b"\0\x03"] {
+            let mut incoming = Incoming::new(columns());
+            assert!(incoming.text_of(&bytes).is_ok());
+            let refused = incoming.text_of(behind).map_err(|report| report.message);
+            assert_eq!(refused, Err("received copy data after EOF marker".to_owned()), "{behind:?}");
+        }
         let mut incoming = Incoming::new(columns());
         assert!(incoming.text_of(&bytes[..40]).is_ok() && incoming.finish().is_err());
     }
