@@ -25,6 +25,7 @@ mod pivots;
 mod planners;
 mod plans;
 pub mod spill;
+mod stream;
 mod views;
 mod written;
 
@@ -37,6 +38,7 @@ pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use self::memory::{Accounted, StatementPool};
+use self::stream::{drive, rows};
 use crate::exec::in_order::ReadAhead;
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
@@ -57,7 +59,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::sqlparser::ast;
 use futures::future::BoxFuture;
@@ -693,48 +695,6 @@ fn settings(config: &EngineConfig) -> SessionConfig {
     if compiles { config.with_extension(Arc::new(Compiles)) } else { config }
 }
 
-/// Pulls the rows of a plan and hands them on until there are none, nobody wants them, or it is cancelled.
-async fn drive(
-    physical: Arc<dyn ExecutionPlan>,
-    context: Arc<datafusion::execution::TaskContext>,
-    schema: SchemaRef,
-    sender: ahead::Sender,
-    cancel: CancelToken,
-    words: Arc<Words>,
-    mut ticket: Option<admission::Ticket>,
-) {
-    cancel.runs(&physical);
-    let mut stream = match execute_stream(physical.clone(), context) {
-        Ok(stream) => stream,
-        Err(error) => return sender.fail(placed_late(error.into(), &words)),
-    };
-    loop {
-        let next = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Some(Err(cancel.reason())),
-            () = sender.closed() => return,
-            next = stream.next() => next.map(|batch| batch.map_err(|e| placed_late(e.into(), &words))),
-        };
-        let Some(batch) = next else { return };
-        let batch = match batch.and_then(|batch| renamed(&batch, &schema)) {
-            Ok(batch) => batch,
-            Err(error) => return sender.fail(error),
-        };
-        // A cancelled query lets go of its memory and its snapshot also while its reader does not read.
-        tokio::select! {
-            biased;
-            is_wanted = admission::pausing(sender.send(batch), &mut ticket) => if !is_wanted { return },
-            () = cancel.cancelled() => return sender.fail(cancel.reason()),
-        }
-    }
-}
-
-fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let options = datafusion::arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)
-        .map_err(|e| Error::internal(e.to_string()))
-}
-
 /// A task that ends when nobody waits for it any more.
 struct Abort<T>(tokio::task::JoinHandle<T>);
 
@@ -759,33 +719,6 @@ fn join_error(error: &tokio::task::JoinError) -> Error {
 
 fn panicked() -> Error {
     Error::internal("the query failed by a bug: it panicked; the log has the place")
-}
-
-fn rows(
-    receiver: ahead::Receiver,
-    task: Option<Abort<Result<()>>>,
-    cancel: CancelToken,
-) -> BoxStream<'static, Result<RecordBatch>> {
-    let state = Some((receiver, task, cancel, None));
-    futures::stream::unfold(state, |state| async move {
-        let (mut receiver, task, cancel, last) = state?;
-        memory::discard(&cancel, last);
-        // A cancelled query is told at once, whatever its operators are in the middle of.
-        let next = tokio::select! {
-            biased;
-            next = receiver.recv() => next,
-            () = cancel.cancelled() => Some(Err(cancel.reason())),
-        };
-        match next {
-            Some(Ok(batch)) => Some((Ok(batch.clone()), Some((receiver, task, cancel, Some(batch))))),
-            Some(Err(error)) => Some((Err(error), None)),
-            None => match task?.result().await.and_then(|ended| ended) {
-                Ok(()) => None,
-                Err(error) => Some((Err(error), None)),
-            },
-        }
-    })
-    .boxed()
 }
 
 fn output_column(field: &Field, words: &Words) -> OutputColumn {

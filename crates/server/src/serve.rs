@@ -342,7 +342,12 @@ impl All<'_> {
         Ok(tokio::spawn(http::serve(listener, shared, port, self.stop.clone())))
     }
 
-    fn serve_pg(&self, listener: TcpListener, port: Port, (messages, results): (Budget, Budget)) -> io::Result<JoinHandle<()>> {
+    fn serve_pg(
+        &self,
+        listener: TcpListener,
+        port: Port,
+        (messages, results): (Budget, Budget),
+    ) -> io::Result<JoinHandle<()>> {
         let credentials = match self.config.pg_credentials() {
             None => None,
             Some((user, password)) => {

@@ -79,7 +79,9 @@ impl WriteLimit {
         };
         let reason = match waited {
             Some(()) => format!("the client took no byte for {} ms, the setting write_timeout", timeout.as_millis()),
-            None => "the client did not read, and other results needed its memory (setting results.bytes_max)".to_owned(),
+            None => {
+                "the client did not read, and other results needed its memory (setting results.bytes_max)".to_owned()
+            }
         };
         add(stopped, 1);
         if let Some(left_out) = STOPPED.pass() {

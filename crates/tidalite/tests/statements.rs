@@ -448,7 +448,10 @@ async fn memory_that_no_operator_reserves_is_limited() {
     let texts = "(SELECT x, md5(x::varchar) AS t FROM long_sequence(5000000))";
     for (sql, operator) in [
         (format!("SELECT cardinality(array_agg(t)) FROM {texts}"), "AggregateExec"),
-        (format!("SELECT max(v) FROM (SELECT first_value(t) OVER (PARTITION BY x) AS v FROM {texts})"), "WindowAggExec"),
+        (
+            format!("SELECT max(v) FROM (SELECT first_value(t) OVER (PARTITION BY x) AS v FROM {texts})"),
+            "WindowAggExec",
+        ),
     ] {
         let error = db.error(&sql).await;
         assert_eq!(error.code.map(|code| code.as_str()), Some("53200"), "{error}");

@@ -17,7 +17,9 @@ pub(super) fn with_ties(plan: LogicalPlan, skip: Option<Expr>, fetch: Expr, span
             let input = with_ties(Arc::unwrap_or_clone(projection.input), skip, fetch, span)?;
             Ok(LogicalPlanBuilder::from(input).project(projection.expr)?.build()?)
         }
-        _ => Err(Error::invalid("WITH TIES cannot be specified without ORDER BY clause").at(span.start as usize).into()),
+        _ => {
+            Err(Error::invalid("WITH TIES cannot be specified without ORDER BY clause").at(span.start as usize).into())
+        }
     }
 }
 

@@ -87,9 +87,9 @@ fn sliced(plan: Plan) -> Result<Plan> {
 pub(crate) fn is_wide(projection: &ProjectionExec) -> bool {
     let schema = projection.schema();
     let computed = projection.expr().iter().zip(schema.fields());
-    computed.into_iter().any(|(own, field)| {
-        own.expr.downcast_ref::<Column>().is_none() && has_any_width(field.data_type())
-    })
+    computed
+        .into_iter()
+        .any(|(own, field)| own.expr.downcast_ref::<Column>().is_none() && has_any_width(field.data_type()))
 }
 
 fn has_any_width(data_type: &DataType) -> bool {

@@ -60,7 +60,8 @@ mod tests {
     #[test]
     fn a_text_counts_as_often_as_it_occurs() {
         let one: ArrayRef = Arc::new(StringViewArray::from(vec!["y".repeat(10_000)]));
-        let taken = datafusion::arrow::compute::take(&one, &datafusion::arrow::array::UInt32Array::from(vec![0; 50]), None);
+        let taken =
+            datafusion::arrow::compute::take(&one, &datafusion::arrow::array::UInt32Array::from(vec![0; 50]), None);
         assert!(bytes_of_values(&taken.unwrap()) >= 500_000);
     }
 }

@@ -1,13 +1,13 @@
 //! What all segments share: where their files are, the block cache, and the files open now.
 
 use crate::Result;
-use tidalite_memory::{Reclaim, register_reclaim};
 use crate::cache::{BlockCache, BlockKey, CacheStats, Cached, Clock};
 use crate::fs::{File, Fs};
 use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tidalite_memory::{Reclaim, register_reclaim};
 use tidalite_types::{SegmentId, TableId};
 
 /// Files kept open: thousands of segments must not exhaust what the system lends a process (often 1,024).
