@@ -24,6 +24,9 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("#u33d/10", "a geohash is named as it is written, not as a string"),
     ("AS GEOHASH(2c)", "the type is named as it is written, not `geohash(2, c)`"),
     ("3 = ANY(a), 1 = ANY(a)", "a comparison with a NULL element is unknown, as in PostgreSQL"),
+    ("= ANY(array_fill(x * -0.0", "there is one zero"),
+    ("ROW WITH TIES", "FETCH takes WITH TIES"),
+    ("ROWS WITH TIES", "FETCH takes WITH TIES"),
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
