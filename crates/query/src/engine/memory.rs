@@ -1,6 +1,7 @@
 //! Memory of statements: the pool that operators reserve from, and the accounting of all allocations.
 
 use crate::CancelToken;
+use crate::exec::width::bytes_of_rows;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use datafusion::common::{Result, resources_datafusion_err};
@@ -149,7 +150,7 @@ impl<T> Drop for Accounted<T> {
 pub(super) fn discard(cancel: &CancelToken, batch: Option<RecordBatch>) {
     let Some(batch) = batch else { return };
     if batch.columns().iter().any(|column| Arc::strong_count(column) > 1) {
-        cancel.memory().release(crate::exec::bytes_of(&batch));
+        cancel.memory().release(bytes_of_rows(&batch));
     } else {
         accounted(cancel, || drop(batch));
     }

@@ -57,7 +57,7 @@ fn ticks(batch: &RecordBatch, column: usize) -> Result<Int64Array> {
 }
 
 /// Memory of a batch's rows, also where they are some of the rows that its memory has.
-pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
+fn bytes_of(batch: &RecordBatch) -> usize {
     let of = |column: &ArrayRef| {
         let part = column.to_data().get_slice_memory_size();
         part.unwrap_or_else(|_| column.get_array_memory_size())
