@@ -45,7 +45,7 @@ def answered(server):
 
 def settled(server):
     """Waits until all rows are merged into segments."""
-    eventually(lambda: server.value("select sum(stagedRows) from table_metrics()") == 0, 60, "a merge")
+    eventually(lambda: server.value("select sum(stagedRows) from table_metrics()") == 0, 180, "a merge")
 
 
 def test_the_soft_limit_of_handles_is_raised(servers):
