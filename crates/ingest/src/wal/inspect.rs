@@ -4,7 +4,7 @@
 //! behind it. The rules are those of [`super::log::replay`].
 
 use super::log::{FILE_HEADER, FileHeader, RECORD_HEADER};
-use super::log::{behind_mark, decode_ops, files, is_hole, is_of_file, path_of, read_record};
+use super::log::{behind_mark, decode_ops, files, is_hole, is_of_file, newer, path_of, read_record};
 use super::mark::{self, Durable};
 use super::record::Op;
 use std::collections::BTreeMap;
@@ -49,14 +49,15 @@ pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Re
     let files = files(fs)?;
     found.files = files.iter().map(|(_, path)| path.clone()).collect();
     let mut end = 0;
-    for (index, &(number, _)) in files.iter().enumerate() {
-        let bytes = read(fs, &found.files[index])?;
+    for (index, (number, path)) in files.iter().enumerate() {
+        let (number, path) = (*number, path.clone());
+        let bytes = read(fs, &path)?;
         found.bytes += bytes.len() as u64;
         match &mut found.damage {
             Some(damage) => behind(&bytes, number, 0, found.txn, damage),
             None => {
                 let is_last = index + 1 == files.len() && mark.is_none_or(|mark| number > mark.file);
-                let (at, problem) = inspect_file(&bytes, number, is_last, &mut found, visit)?;
+                let (at, problem) = inspect_file(&bytes, number, &path, is_last, &mut found, visit)?;
                 end = at;
                 if let Some(problem) = problem {
                     let mut damage =
@@ -89,15 +90,22 @@ fn read(fs: &dyn Fs, path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Returns the end of the valid part of a file, and the kind of damage if there is any.
+///
+/// # Errors
+/// A newer release wrote the file, or `visit` fails.
 fn inspect_file(
     bytes: &[u8],
     number: u64,
+    path: &Path,
     is_last: bool,
     found: &mut Inspected,
     visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>,
 ) -> Result<(u64, Option<String>)> {
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
     let Some(header) = FileHeader::read(bytes, number) else {
+        if let Some(error) = newer(bytes, path) {
+            return Err(error);
+        }
         // A crash between giving the last file its name and its header.
         let is_empty = is_last && !(0..bytes.len()).step_by(8).any(|at| whole(at).is_some());
         return Ok((0, (!is_empty).then(|| "its header does not match its checksum".to_owned())));
@@ -233,6 +241,7 @@ mod tests {
     use crate::wal::log::{FOLDER, Group, LogWriter, replay};
     use std::sync::Arc;
     use tidalite_storage::fs::faulty::SimFs;
+    use tidalite_types::ErrorKind;
 
     /// A log of small files with one commit a sync.
     fn log(commits: u64) -> SimFs {
@@ -279,6 +288,17 @@ mod tests {
             }
             file.write_all_at(&good[at..=at], at as u64).unwrap();
         }
+    }
+
+    #[test]
+    fn a_file_of_a_newer_release_is_neither_damage_nor_the_end() {
+        let fs = log(3);
+        let (_, path) = files(&fs).unwrap().pop().unwrap();
+        fs.open_write(&path).unwrap().write_all_at(b"TIDELOG2", 0).unwrap();
+        let replayed = replay(&fs, Txn(0), |_, _| Ok(())).unwrap_err();
+        let inspected = inspect(&fs, Txn(0), &mut |_, _| Ok(())).unwrap_err();
+        assert_eq!((replayed.kind(), inspected.kind()), (ErrorKind::Conflict, ErrorKind::Conflict));
+        assert_eq!(inspected.to_string(), replayed.to_string());
     }
 
     #[test]

@@ -501,8 +501,8 @@ pub(super) fn behind_mark(mark: Option<Durable>, files: &[(u64, PathBuf)], txn: 
 }
 
 /// Returns an error for a file in the format of a later release.
-fn newer(bytes: &[u8], path: &Path) -> Option<Error> {
-    let version = bytes.strip_prefix(MAGIC_OF_ALL)?.first().filter(|v| v.is_ascii_digit() && **v != MAGIC[7])?;
+pub(super) fn newer(bytes: &[u8], path: &Path) -> Option<Error> {
+    let version = bytes.strip_prefix(MAGIC_OF_ALL)?.first().filter(|v| v.is_ascii_digit() && **v > MAGIC[7])?;
     let message = format!(
         "{} was written by a newer release of Tidalite (format {}; this release reads format {})",
         path.display(),
