@@ -69,11 +69,14 @@ $(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	touch $@
 
 .PHONY: fuzz
-fuzz: ## The line parser for a minute, the CSV reader and Arrow streams for 20 s, the dialect for 30; SECONDS_EACH=600 for longer
-	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh line $${SECONDS_EACH:-60}
-	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh csv $${SECONDS_EACH:-20}
-	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh arrow_ipc $${SECONDS_EACH:-20}
-	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz bash fuzz/run.sh dialect $${SECONDS_EACH:-30}
+fuzz: ## Replays the corpora of all fuzz targets, then fuzzes the line parser and three others, by the day, for 30 s each
+	CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz sh fuzz/today.sh $${SECONDS_EACH:-30}
+
+.PHONY: fuzz-all
+fuzz-all: ## Every fuzz target for ten minutes; SECONDS_EACH=3600 for longer
+	for target in $$(sh fuzz/targets.sh); do \
+		CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz sh fuzz/run.sh $$target $${SECONDS_EACH:-600} || exit 1; \
+	done
 
 .PHONY: simulate
 simulate: ## Random clients, faults and power losses for a minute; MINUTES=30 FROM=1000 or SEED=7
@@ -107,5 +110,5 @@ load: build ## A mixed load with a check of every row: MINUTES=30, ARGS="--row-r
 .PHONY: soak
 soak: build $(VENV)/ready ## The long tests: 500 rounds of kill -9, an hour of fuzzing
 	cargo test --release --workspace
-	SECONDS_EACH=3600 $(MAKE) fuzz
+	SECONDS_EACH=3600 $(MAKE) fuzz-all
 	KILL_ROUNDS=500 TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes one target with a stable compiler: ./run.sh [TARGET [SECONDS]]
+# Fuzzes one target with a stable compiler: ./run.sh [TARGET [SECONDS]]; in 0 seconds it runs the corpus once.
 # Coverage comes from LLVM's own pass. What it finds goes to artifacts/, new inputs to findings/ (neither is committed).
 set -eu
 cd "$(dirname "$0")"
@@ -13,9 +13,11 @@ export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-co
 -Cllvm-args=-sanitizer-coverage-trace-compares"
 build="${CARGO_TARGET_DIR:-target}"
 export CARGO_TARGET_DIR="$build"
-cargo build --release --target "$host" --bin "$target"
+cargo build --release --target "$host" --bin "$target" --bin seeds
 
 mkdir -p "artifacts/$target" "findings/$target" "corpus/$target"
+# Files of the database, of today's format.
+"$build/$host/release/seeds" "$target" "findings/$target"
 # The dialect starts from the statements of all SQL tests.
 if [ "$target" = dialect ]; then
   awk -v RS='' -F'\n' '{
@@ -25,9 +27,9 @@ if [ "$target" = dialect ]; then
     if (text != "") { file = sprintf("findings/dialect/slt-%05d", NR); printf "0%s", text > file; close(file) }
   }' ../tests/slt/*.slt
 fi
-# The target arrow_ipc has no dictionary.
+# Targets of binary formats have no dictionary.
 [ ! -e "$target.dict" ] || set -- "-dict=$target.dict"
 [ -e "$target.dict" ] || set --
+[ "$seconds" = 0 ] && set -- "$@" -runs=0 || set -- "$@" -max_total_time="$seconds" -print_final_stats=1
 exec "$build/$host/release/$target" "findings/$target" "corpus/$target" \
-  "$@" -artifact_prefix="artifacts/$target/" \
-  -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1
+  "$@" -artifact_prefix="artifacts/$target/" -max_len=4096 -timeout=10 -rss_limit_mb=2048
