@@ -165,11 +165,16 @@ impl Entry {
             HAS_FLOAT_SUM => Some(Sum::Floats(f64::from_bits(u64_at(bytes, 48)))),
             _ => return Err("a sum of two kinds".to_owned()),
         };
+        let encoding = Encoding::from_tag(bytes[16]).ok_or_else(|| format!("unknown encoding {}", bytes[16]))?;
+        // Such a chunk is decoded without a look at its bytes.
+        if encoding == Encoding::Nulls && (u32_at(bytes, 8) > 0 || bytes[18] & (HAS_VALIDITY | HAS_ZONES) != 0) {
+            return Err("a chunk of NULLs with sections".to_owned());
+        }
         Ok(Entry {
             offset: u64_at(bytes, 0),
             bytes: u32_at(bytes, 8),
             crc: u32_at(bytes, 12),
-            encoding: Encoding::from_tag(bytes[16]).ok_or_else(|| format!("unknown encoding {}", bytes[16]))?,
+            encoding,
             has_validity: bytes[18] & HAS_VALIDITY != 0,
             has_zones: bytes[18] & HAS_ZONES != 0,
             zone: read_zone(bytes)?,

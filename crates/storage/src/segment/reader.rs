@@ -442,6 +442,10 @@ impl Segment {
         let Some(index) = footer.find(column) else { return Ok(None) };
         let damaged = |problem: String| self.damaged(column, block, 0, &problem);
         let entry = footer.entry(index, block).map_err(damaged)?;
+        // Counts of rows are computed from the footer alone.
+        if entry.zone.null_count as usize > self.block_rows(block) {
+            return Err(damaged(format!("{} NULLs in {} rows", entry.zone.null_count, self.block_rows(block))));
+        }
         Ok(Some((footer.physical(index).map_err(damaged)?, entry)))
     }
 

@@ -43,6 +43,30 @@ fn open(fs: Arc<dyn Fs>, summary: SegmentSummary) -> Segment {
     Segment::open(SegmentStore::new(fs, 64 << 20), TABLE, meta(summary))
 }
 
+/// A footer whose checksums are right and whose entry contradicts itself.
+#[test]
+fn an_entry_that_contradicts_itself_is_damage() {
+    let nulls = format::Entry::nulls(20);
+    let constant = format::Entry { encoding: format::Encoding::Constant, sum: Some(Sum::Ints(5)), ..nulls };
+    let zone = crate::Zone { null_count: 21, ..nulls.zone };
+    for entry in [
+        format::Entry { has_zones: true, ..nulls },
+        format::Entry { has_validity: true, ..nulls },
+        format::Entry { bytes: 8, ..nulls },
+        format::Entry { zone, ..constant },
+    ] {
+        let columns = [(ColumnId(0), tidalite_types::column_type::Physical::I64)];
+        let bytes = [&format::header()[..], &format::footer_and_trailer(20, &columns, &[vec![entry]], false)].concat();
+        let fs = Arc::new(SimFs::new(1));
+        fs.create_dir_all(&SegmentStore::dir(TABLE)).unwrap();
+        fs.create(&SegmentStore::path(TABLE, SegmentId(3))).unwrap().write_all_at(&bytes, 0).unwrap();
+        let segment = open(fs, SegmentSummary { rows: 20, bytes: bytes.len() as u64 });
+        assert_eq!(segment.read(ColumnId(0), 0).unwrap_err().kind(), ErrorKind::Corrupt, "{entry:?}");
+        assert_eq!(segment.totals(ColumnId(0), 0, None).unwrap_err().kind(), ErrorKind::Corrupt, "{entry:?}");
+        assert_eq!(segment.verify().unwrap_err().kind(), ErrorKind::Corrupt, "{entry:?}");
+    }
+}
+
 #[test]
 fn segments_of_every_size_come_back() {
     let dir = tempfile::tempdir().unwrap();

@@ -79,7 +79,7 @@ pub(super) fn check_validity(validity: &[u8], rows: usize, null_count: u32) -> R
     let words: Vec<u64> = collect(validity);
     let valid: usize = words.iter().map(|w| w.count_ones() as usize).sum();
     let has_tail = !rows.is_multiple_of(64) && words.last().is_some_and(|w| w >> (rows % 64) != 0);
-    if has_tail || rows - null_count as usize != valid { Err("wrong number of NULLs".to_owned()) } else { Ok(()) }
+    if has_tail || valid + null_count as usize != rows { Err("wrong number of NULLs".to_owned()) } else { Ok(()) }
 }
 
 /// Bits set in the first vector of `validity`.
