@@ -131,7 +131,13 @@ pub fn push_binary(out: &mut Vec<u8>, text: &str) {
     groups[first..last].iter().for_each(|group| out.extend_from_slice(&group.to_be_bytes()));
 }
 
-/// The text of a binary NUMERIC; `None` when it is none.
+/// Maximum number of digits before the point and behind it: a double has up to 309 and 341, no type has more. A value of
+/// ten bytes may claim 131,072 and 16,383.
+const DIGITS_MAX: usize = 400;
+/// Zeros behind the last digit that a scale may ask for, as many as a decimal has digits.
+const ZEROS_MAX: usize = 38;
+
+/// The text of a binary NUMERIC; `None` when it is none, or has too many digits.
 #[must_use]
 pub fn text_of(bytes: &[u8]) -> Option<String> {
     let mut parts = bytes.chunks_exact(2).map(|b| u16::from_be_bytes([b[0], b[1]]));
@@ -149,16 +155,23 @@ pub fn text_of(bytes: &[u8]) -> Option<String> {
         0xf000 => return Some("-Infinity".to_owned()),
         _ => return None,
     };
+    let whole_groups = usize::try_from(i32::from(weight) + 1).unwrap_or(0);
+    if whole_groups * GROUP > DIGITS_MAX {
+        return None;
+    }
     let group = |at: i32| usize::try_from(at).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
     let mut whole = String::new();
     (0..=i32::from(weight)).for_each(|at| whole.push_str(&format!("{:04}", group(at))));
     let whole = whole.trim_start_matches('0');
     out.push_str(if whole.is_empty() { "0" } else { whole });
+    // Behind the digits that are there stand zeros.
+    let there = (i32::from(count) - 1 - i32::from(weight)).max(0) as usize * GROUP;
+    let scale = usize::from(scale).min(there.clamp(ZEROS_MAX, DIGITS_MAX));
     if scale > 0 {
-        let count = usize::from(scale).div_ceil(GROUP) as i32;
+        let count = scale.div_ceil(GROUP) as i32;
         let fraction: String = (1..=count).map(|at| format!("{:04}", group(i32::from(weight) + at))).collect();
         out.push('.');
-        out.push_str(&fraction[..usize::from(scale)]);
+        out.push_str(&fraction[..scale]);
     }
     Some(out)
 }
@@ -247,5 +260,14 @@ mod tests {
         for cut in 0..out.len() {
             assert_eq!(text_of(&out[..cut]), None);
         }
+    }
+    #[test]
+    fn claimed_digits_are_not_written() {
+        let text = |weight: i16, scale: u16| text_of(&[1, weight as u16, 0, scale, 7].map(u16::to_be_bytes).concat());
+        assert_eq!(text(99, 0), Some(format!("7{}", "0".repeat(396))));
+        assert_eq!((text(100, 0), text(i16::MAX, 0)), (None, None));
+        assert_eq!(text(0, 0x3fff), Some(format!("7.{}", "0".repeat(38))));
+        assert_eq!(text(-100, 0x3fff), Some(format!("0.{}7", "0".repeat(399))));
+        assert_eq!(text(i16::MIN, 0x3fff), Some(format!("0.{}", "0".repeat(400))));
     }
 }
