@@ -72,13 +72,13 @@ impl MemoryPool for StatementPool {
             if self.cancel.memory().used().saturating_add(additional) > self.limit {
                 let limit = self.limit;
                 return Err(resources_datafusion_err!(
-                    "{name} needs more than {limit} bytes, the setting query.memory_bytes"
+                    "operator {name} needs more than {limit} bytes, the setting query.memory_bytes"
                 ));
             }
             if !tidalite_memory::has_room(additional) {
                 let budget = tidalite_memory::budget();
                 return Err(resources_datafusion_err!(
-                    "{name} needs more than the server has left of {budget} bytes, the setting memory.bytes"
+                    "operator {name} needs more than the server has left of {budget} bytes, the setting memory.bytes"
                 ));
             }
         }
