@@ -22,6 +22,10 @@ mod accept {
 mod budget {
     pub use crate::stubs::Share;
 }
+/// Without a limit of time, a timed socket is the socket.
+mod slow_reader {
+    pub type Timed<S> = S;
+}
 mod socket {
     pub use crate::stubs::Socket;
 }
