@@ -1,6 +1,6 @@
 #!/bin/sh
 # Replays the corpus of every target, then fuzzes `line` and three others for some seconds each: ./today.sh [SECONDS]
-# The three change every day, so that all have their turn within four days. FUZZ_DAY=20000 repeats those of a day.
+# The three change every day: every target runs within four days. FUZZ_DAY=20000 repeats those of a day.
 set -eu
 cd "$(dirname "$0")"
 seconds="${1:-30}"

@@ -11,7 +11,7 @@ const ALLOWED: usize = 256 << 20;
 
 fuzz_target!(|input: &[u8]| {
     let mut bytes = input.to_vec();
-    // As it is, and with checksums that are right.
+    // The input as it is, and with correct checksums.
     memory::within(ALLOWED, || recover(&bytes));
     seal::checkpoint(&mut bytes);
     memory::within(ALLOWED, || recover(&bytes));

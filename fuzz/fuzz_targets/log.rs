@@ -48,7 +48,7 @@ fuzz_target!(|input: &[u8]| {
     });
 });
 
-/// What is decoded is encoded in one way only.
+/// A decoded record has exactly one encoding.
 fn written_again(op: &Op) {
     let mut first = Encoder::new();
     encode_op(op, &mut first);

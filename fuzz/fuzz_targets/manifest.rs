@@ -13,7 +13,7 @@ const ALLOWED: usize = 64 << 20;
 
 fuzz_target!(|input: &[u8]| {
     let mut bytes = input.to_vec();
-    // As it is, and with checksums that are right.
+    // The input as it is, and with correct checksums.
     memory::within(ALLOWED, || open(&bytes));
     seal::manifest(&mut bytes);
     memory::within(ALLOWED, || open(&bytes));

@@ -38,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
                 if segment.vector_zones(column, block).is_ok()
                     && let Ok(Some(decoded)) = segment.read(column, block)
                 {
-                    // What is read once can be read in every other way, or gives an error.
+                    // A value that can be read one way can be read in every other way, or gives an error.
                     let _ = rows_of(&segment, column, block, &decoded);
                     let _ = compared(&segment, column, block);
                     let _ = vectors(&segment, column, block, &decoded);
@@ -116,7 +116,7 @@ fn compared(segment: &Segment, column: ColumnId, block: usize) -> Result<()> {
     ];
     let rows = segment.block_rows(block);
     for set in &sets {
-        // A block that is asked often gets an index.
+        // A block gets an index after several identical lookups.
         for ask in 0..5 {
             let mut mask = vec![u64::MAX; rows.div_ceil(64)];
             if let Some(last) = mask.last_mut().filter(|_| rows % 64 > 0) {

@@ -18,7 +18,7 @@ import pytest
 from server import SqlError, eventually
 
 MIB = 1 << 20
-# What a client that does not read may hold.
+# Bytes that a client that does not read may hold.
 PER_CLIENT = 4 * MIB
 # Operators, threads, buffers of statements that are being planned, and one slice of each thread that comes out too wide.
 FIXED = 128 * MIB

@@ -28,7 +28,7 @@ FORK = multiprocessing.get_context("fork")
 # Time for all connections to open before the load begins.
 LEAD_S = 3.0
 SAMPLE_S = 5.0
-# How long the generator may take to end its streams after the load, and the server to show all rows.
+# Seconds for the generator to end its streams after the load, and for the server to show all rows.
 END_S, FOUND_S = 150, 60
 SHOWN = 20
 IDLE_TABLES = 40

@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// One test, because the budget is the process's own.
+    /// A single test: the budget belongs to the process.
     #[test]
     fn caches_shrink_before_the_largest_statement_stops() {
         let cache = Arc::new(Cache(AtomicUsize::new(1 << 40)));
@@ -150,10 +150,7 @@ mod tests {
         for statement in &statements {
             register_stop(Arc::downgrade(&(statement.clone() as Arc<dyn Stop>)));
         }
-        let tracker = Tracker::default();
-        let scope = tracker.enter();
-        crate::tracker::count(1 << 30);
-        drop(scope);
+        Tracker::default().count(|| crate::tracker::count(1 << 30));
         let stopped = || statements.iter().map(|s| s.1.load(Relaxed)).collect::<Vec<_>>();
         assert!(has_room(1 << 20) && !is_over_budget());
         set_budget(1 << 29);

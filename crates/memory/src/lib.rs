@@ -1,8 +1,7 @@
 //! Memory accounting: the process's live heap bytes, the share of each statement, and one budget for all.
 //!
 //! [`CountingAllocator`] wraps the global allocator. Each thread adds up its allocations and passes the sum on in steps
-//! of 64 KiB, and at the end of each [`Scope`]. Bytes that a thread allocates within a scope count for the [`Tracker`] of
-//! that scope as well. Trackers therefore see memory that no operator reserves: plans, literals, aggregate states,
+//! of 64 KiB. Bytes that a thread allocates within [`Tracker::count`] count for that tracker as well. Trackers therefore see memory that no operator reserves: plans, literals, aggregate states,
 //! window frames.
 //!
 //! A tracker over its limit is marked, and the statement stops at its next check. When the process is over its budget,
@@ -17,9 +16,7 @@
 //! static ALLOCATOR: CountingAllocator<std::alloc::System> = CountingAllocator::new(std::alloc::System);
 //!
 //! let tracker = Tracker::default();
-//! let scope = tracker.enter();
-//! let rows = vec![1u8; 1 << 20];
-//! drop(scope);
+//! let rows = tracker.count(|| vec![1u8; 1 << 20]);
 //! assert!(tracker.used() >= 1 << 20);
 //! drop(rows);
 //! ```
@@ -31,6 +28,7 @@ mod budget;
 mod tracker;
 
 pub use allocator::CountingAllocator;
-pub use budget::{Reclaim, Stop, budget, is_over_budget, reclaim, register_reclaim, register_stop, set_budget};
-pub use budget::{has_room, stop_largest};
-pub use tracker::{Scope, Tracker, is_counting, reassign, tracked, used};
+pub use budget::{
+    Reclaim, Stop, budget, has_room, is_over_budget, reclaim, register_reclaim, register_stop, set_budget, stop_largest,
+};
+pub use tracker::{Tracker, is_counting, reassign, tracked, used};

@@ -1,7 +1,6 @@
 //! Counts of bytes: of the process, and of statements.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
@@ -130,8 +129,8 @@ fn pass_on(bytes: isize) {
     USED.fetch_add(bytes, Relaxed);
     let tracker = CURRENT.get();
     if !tracker.is_null() {
-        // SAFETY: a scope sets the pointer from a reference that outlives the scope, and restores the previous pointer
-        // when it ends. A scope stays on its thread.
+        // SAFETY: `Tracker::count` sets the pointer from a reference that outlives the call, and restores the previous
+        // pointer when it ends, also by a panic. The call stays on its thread.
         unsafe { &*tracker }.add(bytes);
     }
 }
@@ -155,7 +154,7 @@ pub fn reassign(bytes: isize) {
     }
 }
 
-/// The live bytes that the scopes of one statement allocated.
+/// The live bytes that the work of one statement allocated.
 ///
 /// The count can be off by what other threads freed, and by 64 KiB for each thread within a scope. It can be negative.
 #[derive(Debug)]
@@ -202,11 +201,12 @@ impl Tracker {
         self.is_exceeded.load(Relaxed)
     }
 
-    /// Counts the allocations of this thread for the tracker until the scope is dropped.
-    #[must_use]
-    pub fn enter(&self) -> Scope<'_> {
+    /// Runs `work`, whose allocations on this thread count for the tracker.
+    pub fn count<T>(&self, work: impl FnOnce() -> T) -> T {
         flush();
-        Scope { outer: CURRENT.replace(self), tracker: PhantomData }
+        // Dropped at a panic, too. The guard never leaves this function: a forgotten guard would leave a dangling pointer.
+        let _scope = Scope { outer: CURRENT.replace(self) };
+        work()
     }
 
     /// Removes `bytes` that now belong to another owner.
@@ -232,14 +232,12 @@ impl Drop for Tracker {
     }
 }
 
-/// The time in which a thread's allocations count for a tracker.
-#[derive(Debug)]
-pub struct Scope<'a> {
+/// Restores the tracker of the outer scope.
+struct Scope {
     outer: *const Tracker,
-    tracker: PhantomData<&'a Tracker>,
 }
 
-impl Drop for Scope<'_> {
+impl Drop for Scope {
     fn drop(&mut self) {
         flush();
         CURRENT.set(self.outer);
@@ -254,25 +252,41 @@ mod tests {
     fn a_scope_counts_for_its_tracker_only() {
         let (outer, inner) = (Tracker::default(), Tracker::default());
         outer.set_limit(500_000);
-        let outer_scope = outer.enter();
-        count(300_000);
-        let inner_scope = inner.enter();
-        count(200_000);
-        count(-50_000);
-        drop(inner_scope);
-        count(1_000);
-        drop(outer_scope);
+        outer.count(|| {
+            count(300_000);
+            inner.count(|| {
+                count(200_000);
+                count(-50_000);
+            });
+            count(1_000);
+        });
         count(700_000);
         assert_eq!((outer.used(), inner.used(), inner.peak()), (301_000, 150_000, 200_000));
         assert!(!outer.is_exceeded());
-        let again = outer.enter();
-        count(200_000);
-        assert!(outer.is_exceeded());
-        reassign(400_000);
-        drop(again);
+        outer.count(|| {
+            count(200_000);
+            assert!(outer.is_exceeded());
+            reassign(400_000);
+        });
         outer.release(1_000_000);
         assert_eq!((outer.used(), outer.peak()), (0, 501_000));
         assert!(used() >= 1_000_000);
+    }
+
+    #[test]
+    fn a_panic_ends_the_scope() {
+        let (outer, inner) = (Tracker::default(), Tracker::default());
+        outer.count(|| {
+            let panicked = std::panic::catch_unwind(|| {
+                inner.count(|| {
+                    count(100_000);
+                    std::panic::resume_unwind(Box::new(()));
+                });
+            });
+            assert!(panicked.is_err());
+            count(200_000);
+        });
+        assert_eq!((outer.used(), inner.used()), (200_000, 100_000));
     }
 
     #[test]
@@ -289,12 +303,8 @@ mod tests {
     #[test]
     fn memory_freed_by_another_statement_does_not_wrap() {
         let (owner, other) = (Tracker::default(), Tracker::default());
-        let scope = owner.enter();
-        count(100_000);
-        drop(scope);
-        let scope = other.enter();
-        count(-100_000);
-        drop(scope);
+        owner.count(|| count(100_000));
+        other.count(|| count(-100_000));
         assert_eq!((owner.used(), other.used(), other.peak()), (100_000, 0, 0));
     }
 }

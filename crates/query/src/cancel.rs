@@ -102,16 +102,21 @@ impl CancelToken {
         self.0.stop(reason);
     }
 
-    /// Returns true if the statement has to stop; also stops it if it uses too much memory.
+    /// Returns true if the statement has to stop. Loops of operators call this, so memory limits are enforced here.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
+        self.enforce_memory();
+        self.0.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Stops the statement if it is over its memory limit, and the largest statement if the process is over its budget.
+    pub(crate) fn enforce_memory(&self) {
         if self.0.memory.is_exceeded() {
             self.stop_over_limit();
         }
         if tidalite_memory::is_over_budget() {
             tidalite_memory::stop_largest();
         }
-        self.0.is_cancelled.load(Ordering::Acquire)
     }
 
     /// Returns the memory of the statement.

@@ -256,6 +256,28 @@ async fn what_needs_no_table_is_told_again() {
     }
 }
 
+/// A plan with the clock in it is made each time; a plan with a fixed interval is kept.
+#[tokio::test]
+async fn statements_with_fixed_intervals_are_planned_once() {
+    let db = open();
+    db.run("CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts)").await;
+    db.run("INSERT INTO t VALUES ('2025-01-01T12', 1)").await;
+    for (sql, is_kept) in [
+        ("SELECT count(*) FROM t WHERE ts IN '2025-01-01'", true),
+        ("SELECT sum(x) FROM t WHERE ts IN '2025-01-01T11;2h' AND x > 0", true),
+        ("SELECT count(*) FROM t WHERE ts IN '$now - 1d..$now'", false),
+        ("SELECT count(*) FROM t WHERE ts IN today()", false),
+    ] {
+        db.run(sql).await;
+        db.run(sql).await;
+        let planned = db.database.front_end_counts().bound;
+        for _ in 0..5 {
+            db.run(sql).await;
+        }
+        assert_eq!(db.database.front_end_counts().bound == planned, is_kept, "{sql}");
+    }
+}
+
 /// An error within nested expressions took the stock parser 2ⁿ time, and a thread of the planner for ever.
 #[tokio::test]
 async fn nested_bad_input_is_refused_at_once() {

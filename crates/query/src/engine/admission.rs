@@ -199,7 +199,7 @@ impl Drop for Ticket {
 /// Waits for the slot of a ticket; the statement is listed as queued meanwhile. `left` completes when the client leaves.
 ///
 /// # Errors
-/// The statement is cancelled, or nobody reads its rows any more.
+/// The statement is cancelled, or the reader of its rows has left.
 pub(super) async fn wait(ticket: &mut Ticket, cancel: &CancelToken, left: impl Future<Output = ()>) -> Result<()> {
     let _queued = cancel.queued();
     tokio::select! {
@@ -348,7 +348,7 @@ mod tests {
         });
     }
 
-    /// A reader that does not read keeps no slot, and its statement goes on at once when it reads.
+    /// A statement whose reader does not read has no slot, and continues at once when the reader reads.
     #[test]
     fn paused_by_its_reader() {
         let gate = Gate::new(1, 10);

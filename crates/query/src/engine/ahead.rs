@@ -59,7 +59,7 @@ impl Sender {
 
     /// Sends the error that ends the rows; never waits.
     pub fn fail(&self, error: Error) {
-        // Without a reader nobody wants to know.
+        // Without a reader the error has no receiver.
         let _ = self.messages.send((Err(error), None));
     }
 

@@ -108,13 +108,28 @@ impl<T> Accounted<T> {
 
 /// Runs `work` for a statement: its allocations count for the statement.
 pub(crate) fn accounted<T>(cancel: &CancelToken, work: impl FnOnce() -> T) -> T {
-    let scope = cancel.memory().enter();
-    let outer = CURRENT.replace(Some(cancel.clone()));
-    let out = work();
-    CURRENT.replace(outer);
-    drop(scope);
+    let out = cancel.memory().count(|| {
+        // Dropped at a panic, too: the thread must not go on for this statement.
+        let _current = Current::set(cancel.clone());
+        work()
+    });
     cancel.register_memory();
     out
+}
+
+/// Restores the statement that the thread worked for before.
+struct Current(Option<CancelToken>);
+
+impl Current {
+    fn set(cancel: CancelToken) -> Current {
+        Current(CURRENT.replace(Some(cancel)))
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        CURRENT.replace(self.0.take());
+    }
 }
 
 impl<T> Future for Accounted<T> {
@@ -129,8 +144,7 @@ impl<T> Future for Accounted<T> {
             }
             polled
         });
-        // Stops the statement if it uses too much; its other parts see that.
-        let _ = cancel.is_cancelled();
+        cancel.enforce_memory();
         polled
     }
 }

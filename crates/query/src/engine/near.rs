@@ -12,7 +12,10 @@ use crate::scan::exec::{ROWS_NEAR, ScanExec};
 use datafusion::common::stats::Precision;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use std::sync::Arc;
 
 /// Operators that make about as many rows as they take, at most: no joins, and nothing that fills gaps.
@@ -34,20 +37,6 @@ const NARROW: &[&str] = &[
     LatestOn::NAME,
     Turned::NAME,
 ];
-
-/// Further operators that make at most as many rows as all of their inputs have together.
-const NOT_WIDE: &[&str] = &[
-    "WindowAggExec",
-    "BoundedWindowAggExec",
-    "HeldExec",
-    "UnionExec",
-    "InterleaveExec",
-    "CooperativeExec",
-    "AsyncFuncExec",
-];
-
-/// Joins, which make at most the product of their inputs.
-const JOINS: &[&str] = &["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec"];
 
 /// Rows of all operators of a small plan together.
 const SMALL_ROWS: usize = ROWS_NEAR;
@@ -76,11 +65,15 @@ fn rows_max(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
         return exact_rows(plan);
     }
     let inputs = plan.children().into_iter().map(rows_max).collect::<Option<Vec<usize>>>()?;
-    if JOINS.contains(&plan.name()) {
-        // An outer join keeps the rows of an input beside an empty one.
+    if is_product(plan) || plan.is::<HashJoinExec>() || plan.is::<SortMergeJoinExec>() {
+        // A join makes at most the product of its inputs. An outer join keeps the rows of an input beside an empty one.
         return inputs.iter().try_fold(1, |product: usize, rows| product.checked_mul((*rows).max(1)));
     }
-    let is_narrow = NARROW.contains(&plan.name()) || NOT_WIDE.contains(&plan.name());
+    let effect = plan.cardinality_effect();
+    let is_narrow = NARROW.contains(&plan.name())
+        || matches!(effect, CardinalityEffect::Equal | CardinalityEffect::LowerEqual)
+        || plan.is::<UnionExec>()
+        || plan.is::<InterleaveExec>();
     is_narrow.then(|| inputs.into_iter().fold(0, usize::saturating_add))
 }
 
@@ -95,21 +88,22 @@ fn exact_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
 
 /// Returns true if a join without equal keys can make more than [`CATALOG_ROWS`].
 fn has_large_product(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    let is_product = ["CrossJoinExec", "NestedLoopJoinExec"].contains(&plan.name());
-    let is_large = is_product && leaf_rows(plan).is_none_or(|rows| rows > CATALOG_ROWS);
+    let is_large = is_product(plan) && leaf_rows(plan).is_none_or(|rows| rows > CATALOG_ROWS);
     is_large || plan.children().into_iter().any(has_large_product)
 }
 
 /// The product of the rows of all joined sources below a product; equal keys keep the larger input.
 fn leaf_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     let inputs = plan.children().into_iter().map(leaf_rows).collect::<Option<Vec<usize>>>()?;
-    match plan.name() {
-        "CrossJoinExec" | "NestedLoopJoinExec" => {
-            inputs.iter().try_fold(1, |product: usize, rows| product.checked_mul((*rows).max(1)))
-        }
-        _ if plan.downcast_ref::<DataSourceExec>().is_some() => exact_rows(plan),
-        _ => Some(inputs.into_iter().max().unwrap_or(1)),
+    if is_product(plan) {
+        return inputs.iter().try_fold(1, |product: usize, rows| product.checked_mul((*rows).max(1)));
     }
+    if plan.is::<DataSourceExec>() { exact_rows(plan) } else { Some(inputs.into_iter().max().unwrap_or(1)) }
+}
+
+/// Returns true for a join without equal keys.
+fn is_product(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<CrossJoinExec>() || plan.is::<NestedLoopJoinExec>()
 }
 
 /// The work of a plan's scans, in rows that come out; `None` when there are other operators, which may make any number of
@@ -135,7 +129,6 @@ mod tests {
     use datafusion::arrow::datatypes::Schema;
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::physical_plan::empty::EmptyExec;
-    use datafusion::physical_plan::joins::CrossJoinExec;
     use datafusion::physical_plan::limit::GlobalLimitExec;
 
     fn in_memory(rows: i64) -> Arc<dyn ExecutionPlan> {

@@ -38,8 +38,10 @@ pub(super) enum Length {
 impl Length {
     pub fn of(query: &Query) -> Length {
         let sql = &query.words.sql;
-        let is_about_system = || sql.len() <= SHORT_CATALOG_BYTES && functions::is_about_system(&query.ast);
-        if is_about_system() { Length::Short } else { Length::of_text(sql) }
+        // The length decides for most texts, without a visit of the tree.
+        let is_short = Length::of_text(sql) == Length::Short
+            || sql.len() <= SHORT_CATALOG_BYTES && functions::is_about_system(&query.ast);
+        if is_short { Length::Short } else { Length::Long }
     }
 
     pub fn of_text(sql: &str) -> Length {

@@ -38,7 +38,7 @@ pub(super) async fn drive(
             Ok(batch) => batch,
             Err(error) => return sender.fail(error),
         };
-        // A cancelled query lets go of its memory and its snapshot also while its reader does not read.
+        // A cancelled query releases its memory and its snapshot even if its reader does not read.
         tokio::select! {
             biased;
             is_wanted = admission::pausing(sender.send(batch), &mut ticket) => if !is_wanted { return },
@@ -63,7 +63,7 @@ pub(super) fn rows(
     futures::stream::unfold(state, |state| async move {
         let (mut receiver, task, cancel, last) = state?;
         memory::discard(&cancel, last);
-        // A cancelled query is told at once, whatever its operators are in the middle of.
+        // The reader of a cancelled query gets the error at once, before its operators have stopped.
         let next = tokio::select! {
             biased;
             next = receiver.recv() => next,

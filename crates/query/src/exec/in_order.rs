@@ -1,13 +1,14 @@
-//! Rows of a table in its order, of pieces that all threads read ahead and that come out one after the other.
+//! Rows of a table in its order, read in pieces that all threads read ahead.
 //!
-//! In: a plan of a scan in order, below filters and projections at most. Out: the streams of the scan, of each the rows of
-//! its pieces in their order, so that rows of one time stay as they arrived, whichever thread was first.
+//! In: a plan of a scan in order, below filters and projections at most. Out: the streams of the scan. Each has the rows of
+//! its pieces in their order, so that rows of one time stay in the order of arrival, whichever thread is first.
 //!
-//! Always: of the first piece a stream waits for, nothing is read ahead, then more and more up to a limit, so that whoever
-//! wants few rows pays for few. What waits is in the query's memory; where that has no room, nothing is read ahead any
-//! more. The pieces that all streams of all queries have read ahead share [`AHEAD_BYTES`]: past it a stream reads a piece
-//! when its rows are wanted. Projected values of any width ([`super::sliced`]) are computed with their piece where they
-//! are small, else a slice of rows at a time as they are wanted. A stream that is dropped lets go of what has not begun; what has, ends with its piece.
+//! Always: a stream reads nothing ahead of its first piece, and then more and more up to a limit, so that queries of few
+//! rows read little. Waiting pieces are in the query's memory; without room there, the stream reads nothing ahead. The
+//! pieces that all streams of all queries have read ahead share [`AHEAD_BYTES`]; past it a stream reads a piece when its
+//! reader needs the rows. Projected values of any width ([`super::sliced`]) are computed with their piece where they are
+//! small, and otherwise in slices of rows when the reader needs them. A dropped stream gives up the pieces that have not
+//! begun; a piece that has begun is read to its end.
 
 use super::pieces::Pieces;
 use super::sliced::{Expressions, Slices, is_wide};
@@ -181,11 +182,11 @@ impl Memory {
     }
 }
 
-/// What it takes to read a piece on any thread.
+/// The state that a thread needs to read a piece.
 #[derive(Debug)]
 struct Reading {
     table: Arc<Pieces>,
-    /// Those of a wide projection above the pieces.
+    /// The expressions of a wide projection above the pieces.
     expressions: Option<Expressions>,
     memory: Memory,
 }

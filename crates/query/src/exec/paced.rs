@@ -3,9 +3,10 @@
 //!
 //! The stock operators look for a token only where they read, and a join of two tables can read a batch and then be busy
 //! with it for hours. So the condition of such a join asks the token ([`Watched`]), and so does what takes its rows
-//! ([`Paced`]). The keys of a hash join and of a sort ([`StoppableSort`]) ask it, too: both collect all of their input first,
-//! and then work on it for long. While one is busy, its thread's other work goes on on another thread. A product of two tables gives a batch for each row of one side; operators above it that look at all they
-//! hold for each batch would take time with the square of the rows.
+//! ([`Paced`]). The keys of a hash join and of a sort ([`StoppableSort`]) check the token as well: both collect their whole
+//! input before they work on it. Meanwhile another thread runs the other tasks of the thread. A cross join emits a batch for
+//! each row of one side; the batches are coalesced, because operators above that inspect all rows they hold for each batch
+//! would take quadratic time.
 
 use crate::CancelToken;
 use crate::engine::planning_of;
@@ -40,7 +41,7 @@ const TURN: Duration = Duration::from_millis(20);
 const BATCHES: usize = 16;
 
 thread_local! {
-    /// True on threads of the engine. Only there another thread takes over what a thread has to do besides.
+    /// True on threads of the engine. Only there another thread can take over the other tasks of a blocked thread.
     static IS_OF_ENGINE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -186,7 +187,7 @@ impl PhysicalExpr for Watched {
 #[derive(Clone, Debug)]
 struct Paced {
     input: Arc<dyn ExecutionPlan>,
-    /// Those of the join before its expressions were replaced, by which the plan was made.
+    /// Properties of the join before its expressions were replaced; the plan was made by them.
     properties: Arc<PlanProperties>,
     /// Of a batch that is given on; `None` for those that come.
     rows: Option<usize>,
@@ -251,7 +252,7 @@ impl DisplayAs for Paced {
 /// them, and a cancelled statement would wait for all of them. Each sorts by expressions that fail then.
 #[derive(Debug)]
 struct StoppableSort {
-    /// As it was planned; not run.
+    /// The planned sort, for properties and EXPLAIN; it is not run.
     planned: SortExec,
     run: SortExec,
     cancel: CancelToken,

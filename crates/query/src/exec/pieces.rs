@@ -2,12 +2,12 @@
 //!
 //! In: a plan of these alone. Out: the rows of any piece as the plan gives them; threads read several at a time.
 
+use super::sliced::Expressions;
 use crate::scan::exec::{ByPiece, ScanExec};
 use crate::scan::prune::Piece;
 use crate::{CancelToken, Result};
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::filter_record_batch;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DFResult;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::physical_expr::PhysicalExpr;
@@ -26,7 +26,7 @@ pub(crate) struct Pieces {
 
 #[derive(Debug)]
 enum Step {
-    Project(Vec<Arc<dyn PhysicalExpr>>, SchemaRef),
+    Project(Expressions),
     Filter(Arc<dyn PhysicalExpr>, Option<Vec<usize>>),
 }
 
@@ -40,8 +40,7 @@ impl Pieces {
                 return Some(Pieces { plan: whole, scan: plan.clone(), by_piece: scan.by_piece(cancel), steps });
             }
             if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-                let exprs = projection.expr().iter().map(|own| own.expr.clone()).collect();
-                steps.push(Step::Project(exprs, projection.schema()));
+                steps.push(Step::Project(Expressions::new(projection)));
                 plan = projection.input();
             } else {
                 let filter = plan.downcast_ref::<FilterExec>()?;
@@ -76,12 +75,7 @@ impl Pieces {
 
     pub fn stepped(&self, batch: RecordBatch) -> DFResult<RecordBatch> {
         self.steps.iter().try_fold(batch, |batch, step| match step {
-            Step::Project(exprs, schema) => {
-                let rows = batch.num_rows();
-                let columns = exprs.iter().map(|expr| expr.evaluate(&batch)?.into_array(rows));
-                let options = RecordBatchOptions::new().with_row_count(Some(rows));
-                Ok(RecordBatch::try_new_with_options(schema.clone(), columns.collect::<DFResult<_>>()?, &options)?)
-            }
+            Step::Project(expressions) => expressions.evaluate(&batch),
             Step::Filter(predicate, projection) => {
                 let mask = predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
                 let batch = match projection {

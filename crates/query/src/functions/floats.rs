@@ -4,7 +4,7 @@
 //! another sign on some processors.
 
 use super::scalar::{Gives, Kind, PLAIN, Scalar};
-use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use std::sync::Arc;
 
@@ -35,16 +35,29 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
-/// Returns floating-point values as keys: one NaN, and 0 for −0. Other columns stay.
+/// Returns floating-point values as keys: one NaN, and 0 for −0, also within arrays. Other columns stay.
 pub(crate) fn key_values(column: &ArrayRef) -> ArrayRef {
     let float = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };
     mapped(column, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }, float)
+}
+
+/// Returns true for floating point and for arrays of it.
+pub(crate) fn is_float(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(item) => is_float(item.data_type()),
+        other => matches!(other, DataType::Float64 | DataType::Float32),
+    }
 }
 
 fn mapped(column: &ArrayRef, double: fn(f64) -> f64, float: fn(f32) -> f32) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => Arc::new(column.as_primitive::<Float64Type>().unary::<_, Float64Type>(double)),
         DataType::Float32 => Arc::new(column.as_primitive::<Float32Type>().unary::<_, Float32Type>(float)),
+        DataType::List(item) if is_float(item.data_type()) => {
+            let list = column.as_list::<i32>();
+            let values = mapped(list.values(), double, float);
+            Arc::new(ListArray::new(item.clone(), list.offsets().clone(), values, list.nulls().cloned()))
+        }
         _ => column.clone(),
     }
 }

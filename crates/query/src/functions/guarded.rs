@@ -7,14 +7,16 @@
 //! ([`quick_text`](super::quick_text)).
 
 use super::byte_lengths::{are_bytes, lengths};
+use super::floats::{is_float, key_values};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::times;
 use crate::{Error, door};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::{cast, nullif};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_nested::array_has::{array_has_any_udf, array_has_udf};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -102,8 +104,16 @@ pub(super) fn guarded(inner: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 
 /// Returns `array_has(array, value)`.
 pub(crate) fn array_has(array: Expr, value: Expr) -> Expr {
-    let function = guarded(datafusion::functions_nested::array_has::array_has_udf());
-    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![array, value]))
+    call(array_has_udf(), vec![array, value])
+}
+
+/// Returns `array_has_any(left, right)`.
+pub(crate) fn array_has_any(left: Expr, right: Expr) -> Expr {
+    call(array_has_any_udf(), vec![left, right])
+}
+
+fn call(stock: Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(guarded(stock), args))
 }
 
 fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
@@ -300,7 +310,7 @@ fn times_beside_text(types: &[DataType]) -> Option<DataType> {
 fn nullif_of(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let arrays = ColumnarValue::values_to_arrays(&args.args)?;
     let [first, second] = &arrays[..] else { return Err(Error::internal("nullif of other than two").into()) };
-    let is_equal = eq(&plain(first), &plain(second))?;
+    let is_equal = eq(&key_values(first), &key_values(second))?;
     let out = nullif(first, &is_equal)?;
     if args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_))) {
         return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?));
@@ -308,38 +318,17 @@ fn nullif_of(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     Ok(ColumnarValue::Array(out))
 }
 
-/// Returns a value in which −0 is 0, also in arrays.
+/// Returns a value with one zero and one NaN, also within arrays.
 fn one_zero(value: &ColumnarValue) -> Result<ColumnarValue> {
-    if !has_doubles(&value.data_type()) {
+    if !is_float(&value.data_type()) {
         return Ok(value.clone());
     }
     Ok(match value {
-        ColumnarValue::Array(array) => ColumnarValue::Array(plain(array)),
+        ColumnarValue::Array(array) => ColumnarValue::Array(key_values(array)),
         ColumnarValue::Scalar(value) => {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&plain(&value.to_array()?), 0)?)
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&key_values(&value.to_array()?), 0)?)
         }
     })
-}
-
-fn has_doubles(of: &DataType) -> bool {
-    match of {
-        DataType::List(item) => has_doubles(item.data_type()),
-        other => matches!(other, DataType::Float64 | DataType::Float32),
-    }
-}
-
-/// Returns an array in which −0 is 0.
-fn plain(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        DataType::List(item) if has_doubles(item.data_type()) => {
-            let list = array.as_list::<i32>();
-            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-            Arc::new(ListArray::new(item.clone(), offsets, plain(list.values()), nulls))
-        }
-        DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| v + 0.0)),
-        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| v + 0.0)),
-        _ => array.clone(),
-    }
 }
 
 /// The bytes of a text; 32 for what becomes one.

@@ -240,3 +240,23 @@ fn is_constant(expr: &Expr) -> bool {
         })
         .unwrap_or(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::scalar_named;
+
+    #[test]
+    fn intervals_with_a_clock_are_not_fixed() {
+        let call = |text: &str| {
+            let interval = scalar_named(INTERVAL).expect("the function of intervals");
+            ScalarFunction::new_udf(interval, vec![lit(text)])
+        };
+        for text in ["2018", "2018-01;1d", "2018-01-02T03;1h;1d;2", "[2025-01-01,2025-01-05]"] {
+            assert!(is_fixed_interval(&call(text)), "{text}");
+        }
+        for text in ["$now - 1h..$now", "$today", "$yesterday", "$now", "soon", ""] {
+            assert!(!is_fixed_interval(&call(text)), "{text}");
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 use super::literals::with_text;
 use crate::door;
+use crate::functions::guarded::array_has_any;
 use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
@@ -61,7 +62,7 @@ fn call_of(expr: &RawBinaryExpr) -> Option<Expr> {
     let (left, right) = (expr.left.clone(), expr.right.clone());
     match expr.op {
         BinaryOperator::PGStartsWith => Some(datafusion::functions::string::expr_fn::starts_with(left, right)),
-        BinaryOperator::PGOverlap => Some(datafusion::functions_nested::expr_fn::array_has_any(left, right)),
+        BinaryOperator::PGOverlap => Some(array_has_any(left, right)),
         _ => None,
     }
 }
