@@ -11,7 +11,7 @@ use super::floats::{is_float, key_values};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::times;
 use crate::{Error, door};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
