@@ -695,7 +695,8 @@ QUERIES = [
     "SELECT s, count(*), sum(v), min(k), max(k) FROM {t} GROUP BY s ORDER BY s",
     "SELECT count(*), count(s), count(DISTINCT s), count(DISTINCT k) FROM {t}",
     "SELECT k, s, v FROM {t} LATEST ON ts PARTITION BY s ORDER BY s, k",
-    "SELECT ts, s, last(v) FROM {t} SAMPLE BY 6h ORDER BY ts, s",
+    # Several rows have the last time of a group: `last(v)` is any of them (docs/semantics.md).
+    "SELECT ts, s, last(ts), min(v), max(v) FROM {t} SAMPLE BY 6h ORDER BY ts, s",
     "SELECT ts, sum(v) FROM {t} SAMPLE BY 1d FILL(0)",
     "SELECT s, count(*) FROM {t} WHERE s IN ('s1', 'own1', 'nosuch') OR s LIKE '%2' GROUP BY s ORDER BY s",
     "SELECT a.s, count(*) FROM {t} a JOIN {t}_2 b ON a.s = b.s GROUP BY a.s ORDER BY a.s",
