@@ -53,6 +53,6 @@ pub use narrow::{narrow_to_1, narrow_to_2, narrow_to_4};
 pub use prefetch::{prefetch, prefetch_slice};
 pub use select::{count_picked, keep_bits, picked, picked_numbers, select, select_bits};
 pub use sort::{is_sorted, sort_permutation};
-pub use sum::{sum_floats, sum_ints};
+pub use sum::{sum_centered_products, sum_floats, sum_ints};
 pub use turns::{ask_for_long_turns, ask_for_short_turns, lower_priority};
 pub use widths::{WidthCounts, width_counts, width_of};

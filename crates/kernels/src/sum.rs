@@ -61,6 +61,23 @@ pub fn sum_floats<T: Real>(values: &[T]) -> f64 {
 }
 }
 
+crate::dispatch! {
+/// Returns the sum of `(a - mean_a) * (b - mean_b)` over the rows of two columns of equal length.
+#[must_use]
+pub fn sum_centered_products(a: &[f64], mean_a: f64, b: &[f64], mean_b: f64) -> f64 {
+    let mut lanes = [0.0_f64; LANES];
+    let (lines_a, rest_a) = a.as_chunks::<LANES>();
+    let (lines_b, rest_b) = b.as_chunks::<LANES>();
+    for (a, b) in lines_a.iter().zip(lines_b) {
+        for lane in 0..LANES {
+            lanes[lane] += (a[lane] - mean_a) * (b[lane] - mean_b);
+        }
+    }
+    let rest = rest_a.iter().zip(rest_b).map(|(a, b)| (a - mean_a) * (b - mean_b));
+    lanes.into_iter().chain(rest).sum()
+}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +93,18 @@ mod tests {
         }
         assert_eq!(sum_ints(&[i64::MIN; 65_536]), i128::from(i64::MIN) * 65_536);
         assert_eq!(sum_ints(&[i64::MAX; 65_536]), i128::from(i64::MAX) * 65_536);
+    }
+
+    #[test]
+    fn centered_products_of_all_lengths() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for rows in [0, 1, 16, 17, 1_000] {
+            let mut column = || (0..rows).map(|_| f64::from(random.i16(..))).collect::<Vec<f64>>();
+            let (a, b) = (column(), column());
+            let expected: f64 = a.iter().zip(&b).map(|(a, b)| (a - 2.0) * (b + 3.0)).sum();
+            assert_eq!(sum_centered_products(&a, 2.0, &b, -3.0), expected);
+        }
+        assert!(sum_centered_products(&[f64::INFINITY], f64::INFINITY, &[1.0], 1.0).is_nan());
     }
 
     #[test]

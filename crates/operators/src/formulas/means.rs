@@ -9,6 +9,7 @@ pub static FORMULAS: &[Formula] = &[
         aliases: &[],
         arguments: 1,
         add_rows: None,
+        add_columns: None,
         add: |s, v| {
             kahan(s, v[0]);
             s[2] += 1.0;
@@ -25,6 +26,7 @@ pub static FORMULAS: &[Formula] = &[
         aliases: &[],
         arguments: 1,
         add_rows: None,
+        add_columns: None,
         add: |s, v| {
             neumaier(&mut s[..2], v[0]);
             s[2] += 1.0;
@@ -42,6 +44,7 @@ pub static FORMULAS: &[Formula] = &[
         aliases: &[],
         arguments: 1,
         add_rows: None,
+        add_columns: None,
         add: |s, v| {
             neumaier(&mut s[..2], v[0].ln());
             s[2] += 1.0;
@@ -105,6 +108,7 @@ const WEIGHTED_SPREAD: Formula = Formula {
     aliases: &[],
     arguments: 2,
     add_rows: None,
+    add_columns: None,
     add: |s, v| {
         if v[1] != 0.0 {
             spreads_merged(s, &[1.0, v[1], v[0], 0.0, v[1] * v[1], 0.0]);
@@ -142,6 +146,7 @@ const WEIGHTED: Formula = Formula {
     aliases: &[],
     arguments: 2,
     add_rows: None,
+    add_columns: None,
     add: |s, v| {
         neumaier(&mut s[..2], v[0] * v[1]);
         neumaier(&mut s[2..4], v[1]);
@@ -159,6 +164,7 @@ const MOMENTS: Formula = Formula {
     aliases: &[],
     arguments: 1,
     add_rows: None,
+    add_columns: None,
     add: |s, v| moments_merged(s, &[1.0, v[0], 0.0, 0.0, 0.0, 0.0]),
     merge: moments_merged,
     value: |_| None,

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Numbers in a state; a formula may leave the last ones 0.
 pub const NUMBERS: usize = 6;
+/// Fewer rows are added one by one: moving frames add single rows.
+const COLUMN_ROWS_MIN: usize = 16;
 /// The state of an aggregate. All zeros is the state of no rows.
 pub type Numbers = [f64; NUMBERS];
 
@@ -27,6 +29,8 @@ pub struct Formula {
     pub add: fn(&mut Numbers, &[f64]),
     /// Adds rows to the states of their groups in a specialized loop; `None` uses `add` for each row.
     pub add_rows: Option<AddRows>,
+    /// Adds columns without NULLs to one state, faster than `add` for each row.
+    pub add_columns: Option<fn(&mut Numbers, &[&[f64]])>,
     /// Merges the state of other rows.
     pub merge: fn(&mut Numbers, &Numbers),
     /// Returns the result; `None` for NULL.
@@ -59,7 +63,15 @@ impl Formula {
 
     /// Adds all rows to one state.
     pub fn add_all(&self, state: &mut Numbers, columns: &[ArrayRef]) {
-        each_row(columns, |_, values| (self.add)(state, values));
+        let rows = columns.first().map_or(0, |column| column.len());
+        match self.add_columns {
+            Some(add_columns) if rows >= COLUMN_ROWS_MIN && columns.iter().all(|column| column.null_count() == 0) => {
+                let columns: Vec<&[f64]> =
+                    columns.iter().map(|column| &column.as_primitive::<Float64Type>().values()[..]).collect();
+                add_columns(state, &columns);
+            }
+            _ => each_row(columns, |_, values| (self.add)(state, values)),
+        }
     }
 
     /// Merges states, one per row, into those of their groups.

@@ -23,6 +23,7 @@ const COMPENSATED: Formula = Formula {
     aliases: &[],
     arguments: 1,
     add_rows: None,
+    add_columns: None,
     add: |s, v| {
         neumaier(&mut s[..2], v[0]);
         s[2] += 1.0;
