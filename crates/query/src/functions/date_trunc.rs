@@ -13,6 +13,7 @@ use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use std::ops::Range;
 use std::sync::Arc;
 use tidalite_types::interval::DAY_NANOS;
 use tidalite_types::time::{civil_from_days, days_from_civil};
@@ -237,27 +238,18 @@ fn truncated(args: &ScalarFunctionArgs, source: &ArrayRef) -> Result<Option<Arra
     };
     let ticks = times::ticks(source)?;
     let floor = Floor { precision, zone, unit };
-    let per_day = 86_400 * unit.per_second();
     // Rows mostly come in time order: the period of the previous row is tried first.
-    let mut known = None;
-    let mut out = Vec::with_capacity(ticks.len());
-    for value in &ticks {
-        let Some(ts) = value else {
-            out.push(None);
-            continue;
-        };
-        let start = match (&known, precision) {
-            (Some((day, start)), Precision::Week | Precision::Months(_) | Precision::Years(..))
-                if zone == Zone::UTC && ts.div_euclid(per_day) == *day =>
-            {
-                *start
-            }
-            _ => floor.start(ts).ok_or_else(out_of_range)?,
-        };
-        known = Some((ts.div_euclid(per_day), start));
-        out.push(Some(start));
+    let (mut known, mut start) = (0..0, 0);
+    let mut starts = Vec::with_capacity(ticks.len());
+    for (row, ts) in ticks.values().iter().enumerate() {
+        if !known.contains(ts) && ticks.is_valid(row) {
+            start = floor.start(*ts).ok_or_else(out_of_range)?;
+            known = floor.same_start(*ts, start);
+        }
+        starts.push(start);
     }
-    Ok(Some(times::of_ticks(Int64Array::from(out), source.data_type())?))
+    let starts = Int64Array::new(starts.into(), ticks.nulls().cloned());
+    Ok(Some(times::of_ticks(starts, source.data_type())?))
 }
 
 struct Floor {
@@ -267,13 +259,34 @@ struct Floor {
 }
 
 impl Floor {
+    /// Times around `ts`, whose period begins at `start`, in the same period: a day at most, none outside UTC.
+    fn same_start(&self, ts: i64, start: i64) -> Range<i64> {
+        let per_day = 86_400 * self.unit.per_second();
+        match (self.zone == Zone::UTC, self.step()) {
+            (false, _) => 0..0,
+            (true, Some(step)) => start..start.saturating_add(step),
+            (true, None) => {
+                let midnight = ts - ts.rem_euclid(per_day);
+                midnight..midnight.saturating_add(per_day)
+            }
+        }
+    }
+
+    /// Ticks of a period that is a fixed part of a day.
+    fn step(&self) -> Option<i64> {
+        match self.precision {
+            Precision::Even(nanos) => Some((nanos / (SECOND / self.unit.per_second())).max(1)),
+            _ => None,
+        }
+    }
+
     /// Returns the start of the period that contains a time; `None` past the range of the unit.
     fn start(&self, ts: i64) -> Option<i64> {
         let per_second = self.unit.per_second();
         let offset = |ts: i64| self.zone.offset(ts.div_euclid(per_second)).checked_mul(per_second);
         match self.precision {
             Precision::Even(nanos) if nanos < DAY_NANOS => {
-                let step = (nanos / (SECOND / per_second)).max(1);
+                let step = self.step()?;
                 let ahead = offset(ts)?;
                 let local = ts.checked_add(ahead)?;
                 ts.checked_sub(local.rem_euclid(step))
