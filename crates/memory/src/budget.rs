@@ -1,5 +1,6 @@
 //! The budget of the process, and what happens above it.
 
+use crate::resident::overhead;
 use crate::tracker::used;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -55,7 +56,7 @@ pub fn is_over_budget() -> bool {
 #[must_use]
 pub fn has_room(bytes: usize) -> bool {
     let soft = budget() / 100 * SOFT_PERCENT;
-    let needed = used().saturating_add(bytes);
+    let needed = used().saturating_add(overhead()).saturating_add(bytes);
     needed <= soft || needed - reclaim(needed - soft).min(needed) <= soft
 }
 
@@ -115,7 +116,7 @@ pub fn stop_largest() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tracker;
+    use crate::{Tracker, check_resident};
     use std::sync::atomic::AtomicBool;
 
     struct Statement(usize, AtomicBool);
@@ -163,7 +164,16 @@ mod tests {
         stop_largest();
         stop_largest();
         assert_eq!(stopped(), [false, true, false]);
+        // The resident size counts only while it is above the budget and cannot be purged.
+        set_budget(1 << 31);
+        assert!(has_room(1 << 29));
+        let resident = AtomicUsize::new(1 << 32);
+        check_resident(|| resident.load(Relaxed), || resident.store(3 << 30, Relaxed));
+        assert!(!has_room(1 << 29) && !is_over_budget());
+        check_resident(|| resident.load(Relaxed), || resident.store(1 << 30, Relaxed));
+        assert!(has_room(1 << 29));
         set_budget(usize::MAX);
+        check_resident(|| 1 << 40, || unreachable!("the budget is larger"));
         assert!(has_room(usize::MAX / 4));
     }
 }

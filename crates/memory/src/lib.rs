@@ -7,6 +7,9 @@
 //! A tracker over its limit is marked, and the statement stops at its next check. When the process is over its budget,
 //! [`stop_largest`] first shrinks caches ([`Reclaim`]) and then stops the statement with the most bytes.
 //!
+//! The resident size exceeds the live bytes by freed pages and fragmentation. [`check_resident`], called periodically,
+//! returns freed pages to the system while the resident size is above the budget.
+//!
 //! Without the allocator, as in tests of libraries, every count stays 0 and no limit applies.
 //!
 //! ```
@@ -25,10 +28,12 @@
 
 mod allocator;
 mod budget;
+mod resident;
 mod tracker;
 
 pub use allocator::CountingAllocator;
 pub use budget::{
     Reclaim, Stop, budget, has_room, is_over_budget, reclaim, register_reclaim, register_stop, set_budget, stop_largest,
 };
+pub use resident::{check_resident, purge, resident_bytes};
 pub use tracker::{Tracker, is_counting, reassign, tracked, used};

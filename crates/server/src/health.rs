@@ -155,6 +155,11 @@ impl Health {
                 self.messages.used() as f64,
             ),
             gauge("tidalite_memory_bytes", "Bytes of live allocations.", tidalite_memory::used() as f64),
+            gauge(
+                "tidalite_memory_resident_bytes",
+                "Bytes of anonymous memory that are resident: live allocations, freed pages that the allocator keeps.",
+                tidalite_memory::resident_bytes() as f64,
+            ),
             gauge("tidalite_memory_limit_bytes", "The setting memory.bytes.", tidalite_memory::budget() as f64),
             gauge(
                 "tidalite_statements_memory_bytes",

@@ -150,6 +150,7 @@ impl Server {
             lines = Some(threads);
         }
         addresses.health = bound.health.as_ref().map(TcpListener::local_addr).transpose()?;
+        crate::memory::watch()?;
         let health_listener = bound.health.map(TcpListener::into_std).transpose()?;
         let health = health::spawn(health_listener, health, stop.clone())?;
         addresses.log(config);

@@ -1,0 +1,74 @@
+//! The resident size of the process: live bytes, freed pages that the allocator keeps, and fragmentation.
+
+use crate::budget::budget;
+use crate::tracker::used;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Resident bytes beyond the live bytes while the resident size is above the budget, else 0.
+static OVERHEAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the resident bytes beyond the live bytes that [`has_room`](crate::has_room) counts as used.
+pub(crate) fn overhead() -> usize {
+    OVERHEAD.load(Relaxed)
+}
+
+/// Compares the resident size of the process with the budget.
+///
+/// Above the budget, `purge` returns freed pages to the system. If the resident size is still above the budget, its
+/// difference to the live bytes counts as used until the next call: operators spill earlier, caches shrink, and no
+/// statement is stopped for it. `resident` returns the resident bytes.
+pub fn check_resident(resident: impl Fn() -> usize, purge: impl FnOnce()) {
+    let overhead = if resident() <= budget() {
+        0
+    } else {
+        purge();
+        let resident = resident();
+        if resident <= budget() { 0 } else { resident.saturating_sub(used()) }
+    };
+    OVERHEAD.store(overhead, Relaxed);
+}
+
+/// Returns the bytes of anonymous memory of the process that are resident; 0 where the system has no `/proc`.
+#[must_use]
+pub fn resident_bytes() -> usize {
+    // SAFETY: `sysconf` reads a constant of the system.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    anonymous_pages(&statm).unwrap_or(0) * page
+}
+
+/// Returns resident minus shared pages, the second and third number of `/proc/self/statm`.
+fn anonymous_pages(statm: &str) -> Option<usize> {
+    let mut numbers = statm.split_ascii_whitespace().skip(1).map(str::parse::<usize>);
+    let (resident, shared) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    Some(resident.saturating_sub(shared))
+}
+
+/// Returns the freed pages of mimalloc to the system.
+///
+/// Pages that threads keep for their next allocations stay. The call takes about a tenth of a millisecond for each
+/// mebibyte that it returns.
+pub fn purge() {
+    // SAFETY: `mi_collect` may be called by any thread at any time; it frees no live allocation.
+    unsafe { libmimalloc_sys::mi_collect(true) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anonymous_pages_are_resident_minus_shared() {
+        assert_eq!(anonymous_pages("900 700 200 50 0 600 0\n"), Some(500));
+        assert_eq!(anonymous_pages(""), None);
+        assert_eq!(anonymous_pages("900 x 200"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn touched_pages_are_resident() {
+        let before = resident_bytes();
+        let bytes = std::hint::black_box(vec![1_u8; 64 << 20]);
+        assert!(resident_bytes() >= before + bytes.len() / 2);
+    }
+}
