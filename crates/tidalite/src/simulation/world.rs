@@ -240,15 +240,16 @@ impl World {
                 }
                 answer => {
                     let got = answer.as_ref().map(drop).map_err(|e: &Error| e.kind);
-                    // What could not look up the rows that it replaces was refused alone and without a trace.
                     let differs = |model: &Model| answer.is_ok() || model.clone().apply(change) != got;
                     if self.could_not_read
                         && if_well.as_ref().is_some_and(differs)
-                        && self.model.clone().apply(change) == got
+                        && let Some((rest, model)) = self.without_refused(&doubtful, change, got)
                     {
-                        (if_well, if_full) = (None, None);
-                        doubtful.clear();
-                        freeing.clear();
+                        let frees = |change: &&Change| may_free_space(change) && !is_update(change);
+                        freeing = rest.iter().filter(frees).cloned().collect();
+                        if_full = (!freeing.is_empty()).then(|| applied(&self.model, &freeing)).flatten();
+                        if_well = (!rest.is_empty()).then_some(model);
+                        doubtful = rest;
                     }
                     // On a full disk what frees space is taken, also beside what was refused without a trace.
                     let is_beside = may_free_space(change) && if_well.as_ref().is_some_and(differs);
@@ -279,6 +280,9 @@ impl World {
                 }
             }
         }
+        if self.could_not_read {
+            self.in_doubt.extend(subsets(&doubtful).skip(1).filter(|rest| !rest.is_empty()));
+        }
         if !freeing.is_empty() && freeing.len() < doubtful.len() {
             self.in_doubt.push(freeing);
         }
@@ -286,6 +290,22 @@ impl World {
             self.in_doubt.push(doubtful);
         }
         Ok(())
+    }
+
+    /// Returns the doubtful changes that may be in the log if `change` got this answer after them, and the model with them.
+    ///
+    /// Each of the others could not look up the rows that it replaces: it was refused alone and without a trace. An
+    /// accepted change shows that this holds for all of them.
+    fn without_refused(
+        &self,
+        doubtful: &[Change],
+        change: &Change,
+        got: Result<(), ErrorKind>,
+    ) -> Option<(Vec<Change>, Model)> {
+        subsets(doubtful).filter(|rest| got.is_err() || rest.is_empty()).find_map(|rest| {
+            let model = applied(&self.model, &rest)?;
+            (model.clone().apply(change) == got).then_some((rest, model))
+        })
     }
 
     /// Drops what is older than a TTL, and nothing else.
@@ -571,6 +591,25 @@ impl World {
             _ => Ok(()),
         }
     }
+}
+
+/// More changes have too many subsets.
+const SUBSETS_OF_MAX: usize = 6;
+
+/// Returns the subsets of changes in their order, the whole first; of many changes only the whole and the empty one.
+fn subsets(changes: &[Change]) -> impl Iterator<Item = Vec<Change>> {
+    let whole = (1_usize << changes.len().min(SUBSETS_OF_MAX)) - 1;
+    let masks: Vec<usize> = if changes.len() > SUBSETS_OF_MAX { vec![whole, 0] } else { (0..=whole).rev().collect() };
+    masks.into_iter().map(move |mask| {
+        let is_in = |at: usize| mask == whole || mask & (1 << at) != 0;
+        changes.iter().enumerate().filter(|(at, _)| is_in(*at)).map(|(_, change)| change.clone()).collect()
+    })
+}
+
+/// Returns the model after changes; `None` if one of them is refused.
+fn applied(model: &Model, changes: &[Change]) -> Option<Model> {
+    let mut model = model.clone();
+    changes.iter().all(|change| model.apply(change).is_ok()).then_some(model)
 }
 
 fn rows_of(change: &Change) -> u64 {
