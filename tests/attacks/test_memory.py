@@ -173,6 +173,18 @@ def test_the_error_names_the_operator_and_the_setting(small_server):
     assert "query.memory_bytes" in error and "AggregateExec" in error
 
 
+def test_a_sort_larger_than_its_limit_spills(small_server):
+    """Merged runs reserve their own strings only, not the buffers of all runs."""
+    rows, width = 4_000_000, 32 + 60
+    texts = f"SELECT md5(x::varchar) || repeat('a', 60) s FROM long_sequence({rows})"
+    assert rows * width > STATEMENT_BYTES
+    total = small_server.value(f"SELECT sum(length(s) * r) FROM (SELECT s, row_number() OVER (ORDER BY s) r FROM ({texts}))")
+    assert total == width * rows * (rows + 1) // 2
+    # The rows of a large LIMIT do not fit a heap.
+    total = small_server.value(f"SELECT sum(length(s)) FROM (SELECT s FROM ({texts}) ORDER BY s LIMIT {rows - 1})")
+    assert total == width * (rows - 1)
+
+
 def test_freed_memory_returns(small_server):
     """Most freed pages return after ten seconds, while other statements run."""
     before = resident_bytes(small_server)

@@ -2,6 +2,7 @@
 //! ones ([`group`], [`latest_scan`], [`merged_join`], [`sorted`], [`windows`]) are tested against. [`operator`] is what they share, [`keys`] how
 //! they tell keys apart, [`pieces`] how tables are read by those that choose their pieces themselves.
 
+mod compact;
 pub(crate) mod decoded;
 pub(crate) mod fill;
 pub(crate) mod group;

@@ -8,6 +8,7 @@
 //! each row of one side; the batches are coalesced, because operators above that inspect all rows they hold for each batch
 //! would take quadratic time.
 
+use super::compact::compact;
 use crate::CancelToken;
 use crate::engine::planning_of;
 use datafusion::arrow::array::RecordBatch;
@@ -22,6 +23,7 @@ use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -37,6 +39,8 @@ use std::time::{Duration, Instant};
 
 /// How long a join may keep others from running.
 const TURN: Duration = Duration::from_millis(20);
+/// The first rows of an order are found in a heap, which cannot spill. More rows than this are sorted with all others.
+const TOP_ROWS_MAX: usize = 1 << 20;
 /// Batches given on before others may run.
 const BATCHES: usize = 16;
 
@@ -74,8 +78,12 @@ impl PhysicalOptimizerRule for PacesJoins {
                 let key = |key: &Arc<dyn PhysicalExpr>| Arc::new(Watched::new(key.clone(), cancel.clone())) as Arc<_>;
                 let keys = join.on().iter().map(|(build, probe)| (key(build), probe.clone())).collect();
                 Arc::new(join.builder().with_on(keys).with_filter(filter).build()?)
-            } else if let Some(sort) = node.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none()) {
-                return Ok(Transformed::yes(Arc::new(StoppableSort::try_new(sort, sort.input(), &cancel)?)));
+            } else if let Some(sort) = node.downcast_ref::<SortExec>().filter(|sort| !is_top(sort)) {
+                let sorted: Arc<dyn ExecutionPlan> = Arc::new(StoppableSort::try_new(sort, sort.input(), &cancel)?);
+                return Ok(Transformed::yes(match sort.fetch() {
+                    Some(rows) => Arc::new(LocalLimitExec::new(sorted, rows)),
+                    None => sorted,
+                }));
             } else if coalesces || node.downcast_ref::<UnnestExec>().is_some() {
                 node.clone()
             } else {
@@ -95,6 +103,11 @@ impl PhysicalOptimizerRule for PacesJoins {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Returns true if a sort keeps few enough rows to hold them in a heap.
+fn is_top(sort: &SortExec) -> bool {
+    sort.fetch().is_some_and(|rows| rows <= TOP_ROWS_MAX)
 }
 
 fn watched(filter: &JoinFilter, cancel: &CancelToken) -> JoinFilter {
@@ -301,7 +314,10 @@ impl ExecutionPlan for StoppableSort {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.run.execute(partition, context)
+        let sorted = self.run.execute(partition, context)?;
+        let schema = sorted.schema();
+        let sorted = sorted.map(|batch| batch.and_then(|batch| compact(&batch)));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, sorted)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
