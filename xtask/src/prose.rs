@@ -141,6 +141,8 @@ fn sentences_of(root: &Path, path: &str) -> Vec<Sentence> {
 
 /// Paths of all Rust sources and Markdown files, relative to `root`, sorted.
 fn files(root: &Path) -> Vec<String> {
+    // `read_dir` needs a name for the current folder.
+    let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
     let mut out = Vec::new();
     collect(root, root, &mut out);
     out.sort();
