@@ -31,7 +31,9 @@ impl Sentence {
 
     pub fn has_opener(&self) -> bool {
         let first = words(&self.text).next().unwrap_or_default();
-        self.is_counted() && OPENERS.iter().any(|opener| first.eq_ignore_ascii_case(opener))
+        // WHERE at the start of a sentence is a keyword of SQL.
+        let is_keyword = first.chars().all(char::is_uppercase);
+        self.is_counted() && !is_keyword && OPENERS.iter().any(|opener| first.eq_ignore_ascii_case(opener))
     }
 }
 
@@ -106,7 +108,7 @@ mod tests {
         for text in ["Of two rows", "what is read", "So many rows", "(Where it is read)", "*Who reads it*"] {
             assert!(sentence(text).has_opener(), "{text}");
         }
-        for text in ["Offsets of rows", "Rows of what", "Sorted so many", "Where", "So it"] {
+        for text in ["Offsets of rows", "Rows of what", "Sorted so many", "Where", "So it", "WHERE filters the rows"] {
             assert!(!sentence(text).has_opener(), "{text}");
         }
     }
