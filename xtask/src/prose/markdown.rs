@@ -87,7 +87,10 @@ mod tests {
 
     #[test]
     fn wrapped_lines_are_one_paragraph() {
-        assert_eq!(paragraphs("# A b\none\ntwo\n\nthree"), [(0, "A b".into()), (1, "one two".into()), (4, "three".into())]);
+        assert_eq!(
+            paragraphs("# A b\none\ntwo\n\nthree"),
+            [(0, "A b".into()), (1, "one two".into()), (4, "three".into())]
+        );
         assert_eq!(texts("- one\n  two\n- three\n1. four\n10. five"), ["one two", "three", "four", "five"]);
         assert_eq!(texts("in\n2016 rows"), ["in 2016 rows"]);
     }

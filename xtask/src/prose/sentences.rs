@@ -89,15 +89,22 @@ mod tests {
 
     #[test]
     fn full_stops_end_sentences() {
-        assert_eq!(split_texts("A row is read. It is kept! Is it? Yes"), ["A row is read.", "It is kept!", "Is it?", "Yes"]);
-        assert_eq!(split_texts("It ends (here.) Then \"there.\" And on"), ["It ends (here.)", "Then \"there.\"", "And on"]);
+        assert_eq!(
+            split_texts("A row is read. It is kept! Is it? Yes"),
+            ["A row is read.", "It is kept!", "Is it?", "Yes"]
+        );
+        assert_eq!(
+            split_texts("It ends (here.) Then \"there.\" And on"),
+            ["It ends (here.)", "Then \"there.\"", "And on"]
+        );
         assert_eq!(split_texts(""), Vec::<String>::new());
         assert_eq!(split_texts(" … — "), Vec::<String>::new());
     }
 
     #[test]
     fn other_full_stops_do_not() {
-        for whole in ["version 1.5 of a.b.c", "a key, e.g. Of a table", "see config.rs. or nothing", "as in (i.e. Two)"] {
+        for whole in ["version 1.5 of a.b.c", "a key, e.g. Of a table", "see config.rs. or nothing", "as in (i.e. Two)"]
+        {
             assert_eq!(split_texts(whole), [whole]);
         }
         assert_eq!(split_texts("It has 3. `CODE` begins"), ["It has 3.", "`CODE` begins"]);
