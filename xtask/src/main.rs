@@ -1,9 +1,11 @@
-//! Automation: `cargo run -p xtask -- tidy` checks what no compiler checks.
+//! Automation: `cargo run -p xtask -- tidy` checks rules that no compiler checks; `… prose` counts plain words.
 //!
-//! Who may know whom (against the manifests), a header in every source file, no ignored tests, no sleeps in tests,
-//! no unsafe code outside of its one room. Prints every offence and fails if there is one.
+//! `tidy`: crate dependencies (against the manifests), a header in every source file, no ignored tests, no sleeps in
+//! tests, no unsafe code outside of its crates, plain prose in the files of `xtask/prose_done.txt`. It prints every
+//! offence and fails if there is one. `prose [PATH…]` only reports.
 #![forbid(unsafe_code)]
 
+mod prose;
 mod rooms;
 mod sources;
 
@@ -13,8 +15,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => tidy(),
+        Some("prose") => {
+            prose::report(&root(), &std::env::args().skip(2).collect::<Vec<_>>());
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy");
+            eprintln!("usage: cargo run -p xtask -- tidy | prose [PATH…]");
             ExitCode::from(2)
         }
     }
@@ -25,6 +31,7 @@ fn tidy() -> ExitCode {
     let mut offences = Vec::new();
     rooms::check(&root, &mut offences);
     sources::check(&root, &mut offences);
+    prose::check(&root, &mut offences);
     for offence in &offences {
         eprintln!("tidy: {offence}");
     }
@@ -49,6 +56,7 @@ mod tests {
         let mut offences = Vec::new();
         super::rooms::check(&super::root(), &mut offences);
         super::sources::check(&super::root(), &mut offences);
+        super::prose::check(&super::root(), &mut offences);
         assert!(offences.is_empty(), "{}", offences.join("\n"));
     }
 }
