@@ -5,7 +5,7 @@
 
 use crate::config::{self, Config, Given, OnSyncFailure, SETTINGS};
 use crate::serve::Server;
-use crate::{demo, import, logging, memory, restart, shell, system, upkeep};
+use crate::{demo, generated, import, logging, memory, restart, shell, system, upkeep};
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::path::PathBuf;
@@ -45,7 +45,9 @@ pub fn run() -> ExitCode {
         Some(("demo", matches)) => demo::run(matches),
         Some(("import", matches)) => import::run(matches),
         Some(("config", matches)) => print_config(matches),
-        Some((name, matches)) => upkeep::run(name, matches).unwrap_or(ExitCode::from(WRONGLY_ASKED)),
+        Some((name, matches)) => generated::run(name, matches, command())
+            .or_else(|| upkeep::run(name, matches))
+            .unwrap_or(ExitCode::from(WRONGLY_ASKED)),
         None => ExitCode::from(WRONGLY_ASKED),
     }
 }
@@ -66,6 +68,7 @@ fn command() -> Command {
         .subcommand(demo::command())
         .subcommand(import::command())
         .subcommands(upkeep::commands())
+        .subcommands(generated::commands())
         .subcommand(
             with_settings(Command::new("config").about("Prints the settings that hold, and where each comes from"))
                 .arg(

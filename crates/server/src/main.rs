@@ -24,6 +24,7 @@ mod counters;
 mod demo;
 mod digits;
 mod errors;
+mod generated;
 mod health;
 mod http;
 mod ilp;
