@@ -15,16 +15,20 @@ help: ## Lists the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 .PHONY: build
-build: ## Builds the server, optimised
+build: console ## Builds the server, optimised
 	cargo build --release --workspace
 
+.PHONY: console
+console: ## Builds the web console if Node.js is installed and a source changed; the server embeds it
+	sh console/build.sh
+
 .PHONY: demo
-demo: ## Builds, starts the server with some data in it, says how to query it
+demo: console ## Builds, starts the server with some data in it, says how to query it
 	cargo build --release --workspace --bin tidalite
 	$(TIDALITE) demo
 
 .PHONY: test
-test: test-rust tidy test-clients test-python test-bench simulate fuzz ## Runs all tests
+test: test-rust tidy test-clients test-console test-python test-bench simulate fuzz ## Runs all tests
 
 .PHONY: test-rust
 test-rust: ## Unit, SQL and server tests
@@ -38,6 +42,10 @@ tidy: build ## Checks what no compiler checks
 test-clients: build $(VENV)/ready ## A real server and real clients
 	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/clients
 	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/attacks
+
+.PHONY: test-console
+test-console: build ## The web console in a real browser; skipped without Node.js
+	TIDALITE_BIN=$(TIDALITE) sh console/test.sh
 
 PYTHON_PACKAGE := $(CARGO_TARGET_DIR)/python
 

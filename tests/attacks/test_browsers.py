@@ -220,7 +220,9 @@ def test_cached_credentials_do_not_help_a_page(servers, page, browser):
     basic = {"Authorization": "Basic " + base64.b64encode(b"ada:love").decode()}
     with_secret(server, basic)
     own = f"http://127.0.0.1:{server.http_port}"
-    browser.open(own.replace("http://", "http://ada:love@") + "/")
+    # The browser caches the credentials of a request that it was asked for.
+    browser.open(own.replace("http://", "http://ada:love@") + "/exec?query=select+1")
+    browser.open(own + "/")
     # A page of the server may use the credentials that the browser has cached.
     script = "fetch(location.origin + '/exec', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({query: 'select v from secret'})}).then(a => a.text())"
     assert str(SECRET) in browser.run(script)

@@ -115,7 +115,7 @@ pub const SETTINGS: &[Setting] = &[
         "HOST:PORT",
         "127.0.0.1:9000",
         ADDRESS,
-        "Where HTTP is served: queries, line protocol, the start page.",
+        "Where HTTP is served: queries, line protocol, the web console.",
     ),
     setting(
         "pg.listen",

@@ -12,6 +12,7 @@
 mod arrow;
 mod body;
 mod browser;
+mod console;
 mod frames;
 pub mod imports;
 mod influx;

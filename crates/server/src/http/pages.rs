@@ -75,7 +75,7 @@ pub fn settings(name_bytes_max: usize) -> Response<Body> {
     response(StatusCode::OK, JSON, json)
 }
 
-/// The start page; the console will take its place.
+/// The page of a server that was built without the console.
 pub fn start() -> Response<Body> {
     let mut answer = response(StatusCode::OK, "text/html; charset=utf-8", include_str!("start.html"));
     let policy = HeaderValue::from_static("default-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'");

@@ -2,6 +2,7 @@
 
 use super::body::Body;
 use super::browser::{self, Caller, Head};
+use super::console;
 use super::params::Params;
 use super::{Shared, arrow, imports, influx, pages, query, validate, write};
 use crate::counters::add;
@@ -75,10 +76,12 @@ async fn dispatch(
     if asks_for_websocket(request.headers()) {
         return pages::no_websocket();
     }
+    // The files of the console contain no data; its login form is shown to everybody.
+    if reads && console::is_console(&path) {
+        return console::serve(&path, request.headers());
+    }
     match of_caller(&request, shared) {
         Ok(caller) => request.extensions_mut().insert(caller),
-        // The start page contains no data.
-        Err(_) if reads && matches!(path.as_str(), "/" | "/index.html") => None,
         Err(reason) => {
             add(&shared.counters.http_pages_refused, 1);
             if let Some(left_out) = REFUSED.pass() {
@@ -113,7 +116,6 @@ async fn dispatch(
         "/api/v1/sql/validate" if reads || method == Method::POST => validate::answer(request, shared).await,
         "/api/v1/sql/validate" => pages::method_not_allowed(method.as_str(), "GET, POST"),
         "/chk" if reads => query::chk(&request, shared),
-        "/" | "/index.html" if reads => pages::start(),
         "/chk" | "/" | "/index.html" => pages::method_not_allowed(method.as_str(), "GET, HEAD"),
         path if path.starts_with("/api/") => influx::not_found(path),
         _ => pages::not_found(&path),
