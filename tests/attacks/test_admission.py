@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import psycopg
 import pytest
-from server import eventually
+from server import Server, eventually
 
 # 50 million rows through a sort or a window: minutes of work with the memory of one query.
 SORTS = [
@@ -318,3 +318,76 @@ def test_cancelled_statements_free_their_slots(servers):
                 took[name] = max(took.get(name, 0), time.monotonic() - begun)
     print("\n" + "\n".join(f"  {name:12} freed its slot in {longest * 1e3:7.1f} ms" for name, longest in took.items()))
     assert {name: longest for name, longest in took.items() if longest > FREED_S} == {}
+
+
+# Functions that take long for a batch of rows, or for one row.
+LONG_ROWS = {
+    "levenshtein of two texts": "SELECT levenshtein(repeat('ab', 300000), repeat('ba', 300000))",
+    "levenshtein of many": "SELECT sum(levenshtein(repeat(md5(x::varchar), 60), repeat(md5((x + 1)::varchar), 60))) FROM long_sequence(1000000)",
+    "array_has_all": "SELECT array_has_all(a, b) FROM (SELECT array_agg(x) a, array_agg(x + 1) b FROM long_sequence(1000000))",
+    "regexp_replace": "SELECT sum(length(regexp_replace(repeat(md5(x::varchar), 900), '(a|b|c)*d.*?e', 'x', 'g'))) FROM long_sequence(1000000)",
+    "regexp_count": "SELECT sum(regexp_count(repeat(md5(x::varchar), 900), '[a-f]+[0-9]+')) FROM long_sequence(1000000)",
+    "replace": "SELECT sum(length(replace(repeat(md5(x::varchar), 90), 'a', repeat('bcd', 3)))) FROM long_sequence(100000000)",
+    "translate": "SELECT sum(length(translate(repeat(md5(x::varchar), 900), 'abcdef', 'ghijkl'))) FROM long_sequence(1000000)",
+    "sha512": "SELECT sum(octet_length(sha512(repeat(md5(x::varchar), 900)))) FROM long_sequence(1000000)",
+    "string_to_array": "SELECT sum(array_length(string_to_array(repeat(x::varchar || ',', 2000), ','), 1)) FROM long_sequence(1000000)",
+    "json": "SELECT sum(json_array_length(('[' || repeat(x::varchar || ',', 2000) || '0]')::json)) FROM long_sequence(1000000)",
+    "string_agg": "SELECT length(string_agg(repeat(md5(x::varchar), 20), ',')) FROM long_sequence(1000000000)",
+    "generate_series": "SELECT sum(array_length(generate_series(x, x + 3000), 1)) FROM long_sequence(100000000)",
+}
+
+
+def processor_ticks(server):
+    fields = open(f"/proc/{server.pid()}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def busy_until(server):
+    """Waits until the server computes nothing for 0.3 s; returns the time at which it last did."""
+    state = {"ticks": processor_ticks(server), "last": time.monotonic()}
+
+    def is_idle():
+        ticks = processor_ticks(server)
+        # Background threads take a few ticks a second.
+        if ticks > state["ticks"] + 2:
+            state.update(ticks=ticks, last=time.monotonic())
+        return time.monotonic() - state["last"] > 0.3
+
+    eventually(is_idle, 60, "the end of a cancelled statement")
+    return state["last"]
+
+
+@pytest.fixture(scope="module")
+def idle_server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("idle")).start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("name", LONG_ROWS)
+def test_long_rows_are_cancelled(idle_server, name):
+    """Threads stop soon after a timeout and after a cancel request, not only the answer comes."""
+    sql, took = LONG_ROWS[name], {}
+    with connect(idle_server) as session:
+        session.execute("SET statement_timeout = '200ms'")
+        begun = time.monotonic()
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            session.execute(sql)
+        took["timeout"] = busy_until(idle_server) - begun - 0.2
+    with running(idle_server, [sql]) as [session]:
+        eventually(lambda: states(idle_server).get("active") == 1, 30, name)
+        begun = time.monotonic()
+        eventually(lambda: time.monotonic() - begun >= 0.5)
+        session.cancel()
+        begun = time.monotonic()
+        assert result(session)[0] == "57014"
+        took["cancel"] = busy_until(idle_server) - begun
+    print(f"\n  {name}: " + ", ".join(f"{how} {seconds * 1e3:.0f} ms" for how, seconds in took.items()))
+    assert max(took.values()) <= FREED_S, took
+
+
+def test_a_long_needle_takes_linear_time(idle_server):
+    """The stock function compares the needle at each place where its first byte is: 4 · 10¹² comparisons for each row."""
+    begun = time.monotonic()
+    assert idle_server.value("SELECT sum(strpos(repeat('a', 4000000), repeat('a', 2000000) || x::varchar)) FROM long_sequence(20)") == 0
+    assert time.monotonic() - begun < 20

@@ -3,19 +3,20 @@
 The bounds are those that docs/http.md states: 4 MiB for each connection, portal or cursor, and `results.bytes_max` for all.
 """
 
+import hashlib
 import io
 import json
 import socket
 import struct
 import time
 import urllib.parse
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psycopg
 import pyarrow
 import pytest
-from server import SqlError, eventually
+from server import Server, SqlError, eventually
 
 MIB = 1 << 20
 # Bytes that a client that does not read may hold.
@@ -219,6 +220,80 @@ def test_open_cursors(servers):
 def test_wide_rows_of_other_operators(servers, query):
     server = servers().start()
     bounded(server, lambda: [ask(server, query) for _ in range(10)], 10)
+
+
+# Live bytes of a client that does not read rows of a wide table: a channel, a piece of at most 4 MiB, encoded rows.
+PER_READER = 8 * MIB
+# A block of the table has 65,536 rows of 4 kB, 256 MiB; the block cache has no room for one.
+WIDE_TABLE = {
+    "as stored": "SELECT * FROM wide",
+    "latest first": "SELECT * FROM wide ORDER BY ts DESC",
+    "some": "SELECT * FROM wide WHERE x % 3 = 0 LIMIT 100000",
+    "few": "SELECT * FROM wide WHERE x % 97 = 0",
+    "computed": "SELECT x, upper(s) u FROM wide",
+    "a part of each": "SELECT x, left(s, 10) l FROM wide",
+    "filter": "SELECT * FROM wide WHERE length(reverse(s)) > 3",
+    "join": "SELECT w.*, n.k FROM wide w JOIN (VALUES (0), (1)) n(k) ON w.x % 2 = n.k",
+    "cross join": "SELECT w.s, n.k FROM wide w CROSS JOIN (VALUES (0), (1), (2)) n(k)",
+    "unnested": "SELECT s, unnest(array[x, x + 1]) u FROM wide",
+    "union": "SELECT x, s FROM wide UNION ALL SELECT x, s FROM wide",
+}
+
+
+@pytest.fixture(scope="module")
+def wide_table(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("wide"), env={"TIDALITE_CACHE_BYTES": "64MiB"}).start()
+    server.exec("CREATE TABLE wide (ts TIMESTAMP, x LONG, s VARCHAR) TIMESTAMP(ts) PARTITION BY MONTH")
+    for before in range(0, 70_000, 10_000):
+        rows = f"SELECT ('2024-01-01'::timestamp + x * 1000000)::timestamp ts, x, repeat(md5(x::varchar), 125) s FROM (SELECT x + {before} x FROM long_sequence(10000))"
+        server.exec(f"INSERT INTO wide {rows}")
+    eventually(lambda: server.metrics()["tidalite_staged_rows"] == 0, 120, "a merge")
+    yield server
+    server.stop()
+
+
+def live(server):
+    return server.metrics()["tidalite_memory_bytes"]
+
+
+@pytest.mark.parametrize("name", WIDE_TABLE)
+def test_clients_that_do_not_read_a_wide_table(wide_table, name):
+    server, query = wide_table, WIDE_TABLE[name]
+    before = live(server)
+    with ExitStack() as stack:
+        clients = []
+        for number in range(10):
+            form = [*FORMATS, "pg"][number % 4]
+            client = Session(server) if form == "pg" else ask(server, query, form)
+            stack.callback(client.close)
+            clients.append((form, client))
+            if form == "pg":
+                client.query(query)
+        idle(server)
+        # Pieces are dropped after a second.
+        held = []
+        with suppress(AssertionError):
+            eventually(lambda: held.append(live(server) - before) or held[-1] <= 10 * PER_READER, 10)
+        print(f"\n  {name}: {held[-1] / 10 / MIB:.1f} MiB for each client")
+        assert held[-1] <= 10 * PER_READER
+        # Each goes on where it stopped.
+        for form, client in clients[-4:]:
+            assert len((client.file if form == "pg" else client.makefile("rb")).read(2 * MIB)) == 2 * MIB
+    eventually(lambda: running(server, query) == 0, 30, "the end of the statements")
+
+
+@pytest.mark.parametrize("order", ["", " ORDER BY ts DESC"], ids=["as stored", "latest first"])
+def test_a_wide_table_that_is_read_after_a_pause_is_complete(wide_table, order):
+    client = ask(wide_table, f"SELECT x, s FROM wide WHERE x > 0{order}", "csv")
+    idle(wide_table)
+    rest = body(client).split(b"\r\n")[1:-1]
+    client.close()
+    assert len(rest) == 70000
+    numbers = [int(line.split(b",")[0]) for line in rest]
+    assert numbers == sorted(range(1, 70001), reverse=bool(order))
+    for line in (rest[0], rest[35_000], rest[-1]):
+        x, text = line.split(b",")
+        assert text.strip(b'"') == hashlib.md5(x).hexdigest().encode() * 125
 
 
 def expected(count):

@@ -1,6 +1,7 @@
 //! How a query is told to stop, and says how far it has come.
 
 use crate::Error;
+use crate::exec::wide_pieces::HeldPieces;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -29,6 +30,8 @@ struct State {
     plan: OnceLock<Weak<dyn ExecutionPlan>>,
     /// Queries of the statement that wait for a running slot.
     queued: AtomicUsize,
+    /// Pieces of wide rows that scans hand out.
+    pieces: HeldPieces,
 }
 
 /// Statements below this many bytes are not stopped for the memory of others.
@@ -122,6 +125,11 @@ impl CancelToken {
     /// Returns the memory of the statement.
     pub(crate) fn memory(&self) -> &Tracker {
         &self.0.memory
+    }
+
+    /// Returns the pieces of wide rows that the statement holds.
+    pub(crate) fn pieces(&self) -> &HeldPieces {
+        &self.0.pieces
     }
 
     /// Sets the memory limit: the statement stops above `bytes` and a margin for what operators cannot foresee.

@@ -34,12 +34,16 @@ pub use conflicts::Conflicting;
 pub use describe::Described;
 pub use lifted::{Lifted, lifted};
 pub use logical::FrontEndCounts;
+#[cfg(test)]
+pub(crate) use memory::accounted;
+pub(crate) use memory::check_current;
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use self::memory::{Accounted, StatementPool};
 use self::stream::{drive, rows};
 use crate::exec::in_order::ReadAhead;
+use crate::exec::sliced::batch_rows;
 use crate::functions::{self, partitions};
 use crate::names::{Words, nearest};
 use crate::scan::exec::ROWS_NEAR;
@@ -530,10 +534,15 @@ impl Engine {
             memory_pool: Arc::new(StatementPool::new(self.query_memory_bytes, cancel.clone())),
             ..RuntimeEnv::clone(&self.environment)
         };
+        let is_near = near::work(&physical).is_some_and(|rows| rows <= caller.rows_near());
+        let config = match batch_rows(&physical).filter(|_| !is_near) {
+            Some(rows) => planned.config.with_batch_size(rows),
+            None => planned.config,
+        };
         let context = datafusion::execution::TaskContext::new(
             None,
             self.base.session_id().to_owned(),
-            planned.config,
+            config,
             // The plan has its functions; copies of the lists by name took a tenth of a small query.
             HashMap::new(),
             HashMap::new(),
@@ -541,7 +550,6 @@ impl Engine {
             HashMap::new(),
             Arc::new(environment),
         );
-        let is_near = near::work(&physical).is_some_and(|rows| rows <= caller.rows_near());
         // Small queries do not wait for heavy ones.
         let is_small = is_near || near::is_small(&physical, planned.is_about_system);
         let (Some(runtime), Some(control)) = (if is_small { &self.control } else { &self.runtime }, &self.control)

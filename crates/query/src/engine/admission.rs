@@ -9,16 +9,20 @@
 //! each other (a sub-statement, a cursor, `INSERT … SELECT`) cannot deadlock on slots. Dropping a ticket at any moment
 //! takes the statement out of the queue, or passes its slot on.
 
+use crate::exec::wide_pieces::HeldPieces;
 use crate::{CancelToken, Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tidalite_types::{ErrorKind, SqlState};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Time without a read after which a statement gives its slot back. Readers over a network pause for less between two
 /// batches.
 const PAUSED_AFTER: Duration = Duration::from_millis(200);
+/// Time of a pause after which a statement drops wide pieces of tables; reading a piece again takes up to half a second.
+const RELEASED_AFTER: Duration = Duration::from_secs(1);
 /// Interval at which the first statement of the queue checks the memory again.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -210,16 +214,29 @@ pub(super) async fn wait(ticket: &mut Ticket, cancel: &CancelToken, left: impl F
     }
 }
 
-/// Completes a send to the reader of a statement's rows; the statement is paused while the reader does not read.
-pub(super) async fn pausing<T>(sending: impl Future<Output = T>, ticket: &mut Option<Ticket>) -> T {
+/// Completes a send to the reader of a statement's rows; the statement is paused while the reader does not read, and after a
+/// longer time it holds no wide pieces of tables.
+pub(super) async fn pausing<T>(
+    sending: impl Future<Output = T>,
+    ticket: &mut Option<Ticket>,
+    pieces: &HeldPieces,
+) -> T {
     tokio::pin!(sending);
-    let Some(ticket) = ticket else { return sending.await };
-    if let Ok(sent) = tokio::time::timeout(PAUSED_AFTER, &mut sending).await {
+    if let Ok(sent) = timeout(PAUSED_AFTER, &mut sending).await {
         return sent;
     }
-    ticket.pause();
-    let sent = sending.await;
-    ticket.resume();
+    ticket.iter_mut().for_each(Ticket::pause);
+    let held_for = if HeldPieces::are_many() { Duration::ZERO } else { RELEASED_AFTER };
+    let sent = match timeout(held_for, &mut sending).await {
+        Ok(sent) => sent,
+        Err(_) => {
+            pieces.release();
+            let sent = sending.await;
+            pieces.resume();
+            sent
+        }
+    };
+    ticket.iter_mut().for_each(Ticket::resume);
     sent
 }
 
@@ -354,9 +371,9 @@ mod tests {
         let gate = Gate::new(1, 10);
         runtime().block_on(async {
             let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
-            let mut ticket = Some(gate.enter().unwrap());
+            let (mut ticket, pieces) = (Some(gate.enter().unwrap()), HeldPieces::default());
             let mut second = gate.enter().unwrap();
-            assert!(pausing(sender.send(1), &mut ticket).await.is_ok());
+            assert!(pausing(sender.send(1), &mut ticket, &pieces).await.is_ok());
             let begun = std::time::Instant::now();
             let reads_late = async {
                 second.admitted().await;
@@ -364,7 +381,7 @@ mod tests {
                 assert_eq!(counts(&gate), (1, 0));
                 assert_eq!(receiver.recv().await, Some(1));
             };
-            let (sent, ()) = tokio::join!(pausing(sender.send(2), &mut ticket), reads_late);
+            let (sent, ()) = tokio::join!(pausing(sender.send(2), &mut ticket, &pieces), reads_late);
             assert!(sent.is_ok());
             assert_eq!(counts(&gate), (2, 0), "beyond the limit");
             let third = gate.enter().unwrap();

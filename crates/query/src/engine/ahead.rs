@@ -3,6 +3,7 @@
 //! In: batches of any size. Out: the same rows in batches of at most [`BATCH_BYTES`], or of one row. A query whose reader
 //! does not take its rows waits with [`AHEAD_BYTES`] in the channel, and the batch that does not fit.
 
+use crate::exec::wide_pieces::compacted;
 use crate::exec::width::bytes_of_rows;
 use crate::{Error, Result};
 use datafusion::arrow::array::RecordBatch;
@@ -36,6 +37,7 @@ pub(super) fn channel() -> (Sender, Receiver) {
 impl Sender {
     /// Sends the rows of a batch as the reader takes them; returns false once there is no reader.
     pub async fn send(&self, batch: RecordBatch) -> bool {
+        let batch = compacted(batch);
         let (rows, bytes) = (batch.num_rows(), bytes_of_rows(&batch));
         if bytes <= BATCH_BYTES || rows < 2 {
             return self.send_one(batch, bytes).await;

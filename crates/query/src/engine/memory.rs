@@ -117,6 +117,11 @@ pub(crate) fn accounted<T>(cancel: &CancelToken, work: impl FnOnce() -> T) -> T 
     out
 }
 
+/// Fails once the statement that the thread works for is cancelled.
+pub(crate) fn check_current() -> crate::Result<()> {
+    CURRENT.with_borrow(|current| current.as_ref().map_or(Ok(()), CancelToken::check))
+}
+
 /// Restores the statement that the thread worked for before.
 struct Current(Option<CancelToken>);
 

@@ -41,7 +41,7 @@ pub(super) async fn drive(
         // A cancelled query releases its memory and its snapshot even if its reader does not read.
         tokio::select! {
             biased;
-            is_wanted = admission::pausing(sender.send(batch), &mut ticket) => if !is_wanted { return },
+            is_wanted = admission::pausing(sender.send(batch), &mut ticket, cancel.pieces()) => if !is_wanted { return },
             () = cancel.cancelled() => return sender.fail(cancel.reason()),
         }
     }

@@ -7,12 +7,14 @@
 //! rows read little. Waiting pieces are in the query's memory; without room there, the stream reads nothing ahead. The
 //! pieces that all streams of all queries have read ahead share [`AHEAD_BYTES`]; past it a stream reads a piece when its
 //! reader needs the rows. Projected values of any width ([`super::sliced`]) are computed with their piece where they are
-//! small, and otherwise in slices of rows when the reader needs them. A dropped stream gives up the pieces that have not
+//! small, and otherwise in slices of rows when the reader needs them. Pieces of wide rows are handed out in small batches
+//! ([`super::wide_pieces`]). A dropped stream gives up the pieces that have not
 //! begun; a piece that has begun is read to its end.
 
 use super::pieces::Pieces;
 use super::sliced::{Expressions, Slices, is_wide};
 use super::timed;
+use super::wide_pieces::{WidePiece, compacted};
 use super::width::bytes_of_rows;
 use crate::scan::exec::ScanExec;
 use crate::scan::prune::Piece;
@@ -42,6 +44,8 @@ pub(crate) const NAME: &str = "TidaliteInOrder";
 const AHEAD_BYTES: usize = 256 << 20;
 /// Bytes of a piece with its projected values of any width.
 const PIECE_BYTES: usize = 8 << 20;
+/// Behind a larger piece of wide rows nothing is read ahead. 512 bytes a row of a block.
+const WIDE_PIECE_BYTES: usize = 32 << 20;
 
 /// The memory of all pieces that are read ahead. An extension of the session.
 #[derive(Debug)]
@@ -60,6 +64,8 @@ pub(crate) struct InOrder {
     limit: Option<usize>,
     /// Of each stream, pieces that are read or wait.
     ahead: usize,
+    /// Bytes of the batches in which wide pieces are handed out, if they are.
+    hands_out: Option<usize>,
     /// What the streams of one execution share.
     pieces: OnceLock<Arc<Pieces>>,
     metrics: ExecutionPlanMetricsSet,
@@ -67,7 +73,17 @@ pub(crate) struct InOrder {
 
 impl InOrder {
     pub fn new(input: Arc<dyn ExecutionPlan>, limit: Option<usize>, ahead: usize) -> InOrder {
-        InOrder { input, limit, ahead, pieces: OnceLock::new(), metrics: ExecutionPlanMetricsSet::new() }
+        let (pieces, metrics) = (OnceLock::new(), ExecutionPlanMetricsSet::new());
+        InOrder { input, limit, ahead, hands_out: None, pieces, metrics }
+    }
+
+    /// Returns a copy whose wide pieces are handed out in batches of so many bytes.
+    pub fn handing_out(&self, batch_bytes: usize) -> InOrder {
+        InOrder { hands_out: Some(batch_bytes), ..InOrder::new(self.input.clone(), self.limit, self.ahead) }
+    }
+
+    pub fn hands_out(&self) -> bool {
+        self.hands_out.is_some()
     }
 
     /// The projection on top of the input, if its rows can have any width.
@@ -111,11 +127,12 @@ impl ExecutionPlan for InOrder {
 
     fn with_new_children(self: Arc<Self>, mut inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let input = inputs.pop().unwrap_or_else(|| self.input.clone());
-        Ok(Arc::new(InOrder::new(input, self.limit, self.ahead)))
+        Ok(Arc::new(InOrder { hands_out: self.hands_out, ..InOrder::new(input, self.limit, self.ahead) }))
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(InOrder::new(self.input.clone(), self.limit, self.ahead)))
+        let input = self.input.clone();
+        Ok(Arc::new(InOrder { hands_out: self.hands_out, ..InOrder::new(input, self.limit, self.ahead) }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -130,7 +147,8 @@ impl ExecutionPlan for InOrder {
         };
         let ahead = Ahead {
             slices: expressions.clone().map(|expressions| Slices::new(expressions, scan.partitions())),
-            reading: Arc::new(Reading { table: table.clone(), expressions, memory }),
+            reading: Arc::new(Reading { table: table.clone(), expressions, memory, hands_out: self.hands_out, cancel }),
+            rest: None,
             pieces: scan.pieces_of(partition),
             left: self.limit.unwrap_or(usize::MAX),
             next: 0,
@@ -161,11 +179,24 @@ impl DisplayAs for InOrder {
 
 /// The rows of a piece on their way out.
 struct Read {
-    batch: RecordBatch,
+    rows: Rows,
     /// True if the values of the wide projection are still to be computed.
     is_unprojected: bool,
     /// `None` where the memory of the query or of all pieces has no room for the rows.
     memory: Option<Memory>,
+}
+
+enum Rows {
+    All(RecordBatch),
+    Wide(Rest),
+}
+
+/// The rows of a wide piece that are still to be handed out.
+struct Rest {
+    rows: WidePiece,
+    piece: Piece,
+    /// Rows of the piece that were wanted, the first ones.
+    rows_max: usize,
 }
 
 #[derive(Debug)]
@@ -189,32 +220,55 @@ struct Reading {
     /// The expressions of a wide projection above the pieces.
     expressions: Option<Expressions>,
     memory: Memory,
+    hands_out: Option<usize>,
+    cancel: Arc<CancelToken>,
 }
 
 impl Reading {
     fn read(&self, piece: Piece, rows: usize) -> Result<Option<Read>> {
         let Some(batch) = self.table.read_first(piece, rows)? else { return Ok(None) };
-        let Some(expressions) = &self.expressions else {
-            let memory = self.memory.with_room(bytes_of_rows(&batch));
-            return Ok(Some(Read { batch, is_unprojected: false, memory }));
-        };
-        let bytes = expressions.estimate(&batch)?;
-        if bytes <= PIECE_BYTES
-            && let Some(memory) = self.memory.with_room(bytes)
-        {
-            let batch = expressions.evaluate(&batch)?;
-            return Ok(Some(Read { batch, is_unprojected: false, memory: Some(memory) }));
+        let batch = if self.hands_out.is_some() { compacted(batch) } else { batch };
+        if let Some(expressions) = &self.expressions {
+            let bytes = expressions.estimate(&batch)?;
+            if bytes <= PIECE_BYTES
+                && let Some(memory) = self.memory.with_room(bytes)
+            {
+                let rows = Rows::All(compacted(expressions.evaluate(&batch)?));
+                return Ok(Some(Read { rows, is_unprojected: false, memory: Some(memory) }));
+            }
         }
-        let memory = self.memory.with_room(bytes_of_rows(&batch));
-        Ok(Some(Read { batch, is_unprojected: true, memory }))
+        let is_unprojected = self.expressions.is_some();
+        let wide = match self.hands_out {
+            Some(batch_bytes) => WidePiece::try_new(batch, batch_bytes, self.cancel.pieces()),
+            None => Err(batch),
+        };
+        Ok(Some(match wide {
+            Ok(wide) => {
+                let room = (wide.bytes() <= WIDE_PIECE_BYTES).then(|| self.memory.with_room(wide.bytes()));
+                let rest = Rest { rows: wide, piece, rows_max: rows };
+                Read { rows: Rows::Wide(rest), is_unprojected, memory: room.flatten() }
+            }
+            Err(batch) => {
+                let memory = self.memory.with_room(bytes_of_rows(&batch));
+                Read { rows: Rows::All(batch), is_unprojected, memory }
+            }
+        }))
+    }
+
+    /// Returns the next rows of a wide piece.
+    fn next_of(&self, rest: &mut Rest) -> Result<Option<RecordBatch>> {
+        let (piece, rows_max) = (rest.piece, rest.rows_max);
+        rest.rows.next(self.cancel.pieces(), || Ok(self.table.read_again(piece, rows_max)?))
     }
 }
 
 /// One stream.
 struct Ahead {
     reading: Arc<Reading>,
-    /// Rows of the last piece whose wide values are still to be computed.
+    /// Rows whose wide values are still to be computed.
     slices: Option<Slices>,
+    /// The rest of the last piece, if that is wide.
+    rest: Option<Rest>,
     pieces: Arc<[Piece]>,
     /// The first piece that has not begun, and how many have come out.
     next: usize,
@@ -233,6 +287,15 @@ impl Ahead {
             if let Some(batch) = self.slices.as_mut().map(Slices::next).transpose()?.flatten() {
                 return Ok(Some(self.wanted(batch)));
             }
+            if let Some(rest) = &mut self.rest {
+                let batch = self.reading.next_of(rest)?;
+                match (batch, &mut self.slices) {
+                    (None, _) => self.rest = None,
+                    (Some(batch), Some(slices)) => slices.push(batch),
+                    (Some(batch), None) => return Ok(Some(self.wanted(batch))),
+                }
+                continue;
+            }
             let is_first = self.done == 0;
             let read = if self.running.is_empty() && (is_first || !self.has_room) {
                 // It is waited for: handing it to a thread takes longer.
@@ -245,11 +308,12 @@ impl Ahead {
                 task.join().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??
             };
             self.done += 1;
-            let Some(Read { batch, is_unprojected, memory }) = read else { continue };
+            let Some(Read { rows, is_unprojected, memory }) = read else { continue };
             self.has_room = memory.is_some();
-            match self.slices.as_mut().filter(|_| is_unprojected) {
-                Some(slices) => slices.push(batch),
-                None => return Ok(Some(self.wanted(batch))),
+            match (rows, self.slices.as_mut().filter(|_| is_unprojected)) {
+                (Rows::Wide(rest), _) => self.rest = Some(rest),
+                (Rows::All(batch), Some(slices)) => slices.push(batch),
+                (Rows::All(batch), None) => return Ok(Some(self.wanted(batch))),
             }
         }
         self.running.clear();

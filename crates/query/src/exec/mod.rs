@@ -23,6 +23,7 @@ pub(crate) mod sorted;
 mod symbols_beside;
 pub(crate) mod time_join;
 pub(crate) mod turned;
+pub(crate) mod wide_pieces;
 pub mod width;
 pub(crate) mod window_join;
 pub(crate) mod windows;

@@ -207,6 +207,11 @@ struct Paced {
     cancel: CancelToken,
 }
 
+/// Returns true for the operator that stands above joins.
+pub(crate) fn is_paced(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<Paced>().is_some()
+}
+
 impl ExecutionPlan for Paced {
     fn name(&self) -> &'static str {
         "PacedExec"

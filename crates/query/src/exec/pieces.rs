@@ -73,6 +73,13 @@ impl Pieces {
         Ok(Some(self.stepped(batch)?).filter(|batch| batch.num_rows() > 0))
     }
 
+    /// As [`Pieces::read_first`] of a piece that was read and counted before.
+    pub fn read_again(&self, piece: Piece, rows: usize) -> Result<Option<RecordBatch>> {
+        let of_scan = if self.has_filters() { usize::MAX } else { rows };
+        let batch = self.by_piece.read_again(piece, of_scan)?;
+        Ok(batch.map(|batch| self.stepped(batch)).transpose()?)
+    }
+
     pub fn stepped(&self, batch: RecordBatch) -> DFResult<RecordBatch> {
         self.steps.iter().try_fold(batch, |batch, step| match step {
             Step::Project(expressions) => expressions.evaluate(&batch),

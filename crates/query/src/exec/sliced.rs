@@ -1,4 +1,5 @@
-//! Projections whose values can have any width, computed for a slice of rows at a time.
+//! Rows of any width on their way to the client: projections computed for a slice of rows at a time, wide pieces of tables
+//! handed out in small batches ([`super::wide_pieces`]), filters that gather fewer rows.
 //!
 //! In: batches. Out: the projected rows, in order, in batches of about [`SLICE_BYTES`]. The stock operator computes a
 //! whole batch: 8,192 rows of `repeat('y', 20000)` are 160 MB, which a query holds while its client does not read.
@@ -7,8 +8,12 @@
 //! too large is dropped and computed again with fewer rows, so that no more than one of these exists for each thread.
 //! Rows of few bytes stay in the batches in which they come, except the first ones of a query.
 
-use super::timed;
+use super::in_order::InOrder;
+use super::paced::is_paced;
+use super::wide_pieces::batch_bytes;
+use super::{BATCH_ROWS, timed};
 use super::width::bytes_of_rows;
+use crate::scan::exec::ScanExec;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::config::ConfigOptions;
@@ -20,12 +25,17 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::unnest::UnnestExec;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::stream::try_unfold;
 use futures::{StreamExt, TryStreamExt};
 use std::fmt;
@@ -40,6 +50,8 @@ const SLICE_BYTES: usize = 256 << 10;
 const SLICE_BYTES_MIN: usize = 16 << 10;
 /// A larger slice is computed again in smaller ones.
 const SLICE_BYTES_MAX: usize = 4 * SLICE_BYTES;
+/// Bytes of rows that an operator gathers to a batch.
+const GATHERED_BYTES: usize = 1 << 20;
 /// Rows of the first slice, whose width is not known.
 const ROWS_FIRST: usize = 64;
 /// A slice has at most so many times the rows of the one before: wide rows often follow the first ones.
@@ -47,13 +59,14 @@ const GROWTH: usize = 4;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Puts [`SlicedProjectionExec`] in place of stock projections whose rows are not collected by an operator above.
+/// Puts [`SlicedProjectionExec`] in place of stock projections whose rows are not collected by an operator above, and has
+/// scans below such operators hand out wide pieces in small batches.
 #[derive(Debug)]
 pub(crate) struct SliceWideRows;
 
 impl PhysicalOptimizerRule for SliceWideRows {
     fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        sliced(plan)
+        sliced(plan, 1)
     }
 
     fn name(&self) -> &'static str {
@@ -65,22 +78,70 @@ impl PhysicalOptimizerRule for SliceWideRows {
     }
 }
 
-fn sliced(plan: Plan) -> Result<Plan> {
-    let projection = plan.downcast_ref::<ProjectionExec>();
-    let is_passed = projection.is_some()
+/// `streams` are those of the operators above that wait for the same client.
+fn sliced(plan: Plan, streams: usize) -> Result<Plan> {
+    let streams = streams.max(plan.output_partitioning().partition_count());
+    if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+        return Ok(if scan.gives_rows() { Arc::new(scan.handing_out(batch_bytes(streams))) } else { plan });
+    }
+    if let Some(pieces) = plan.downcast_ref::<InOrder>() {
+        return Ok(Arc::new(pieces.handing_out(batch_bytes(streams))));
+    }
+    let Some(streamed) = streamed_input(&plan) else { return Ok(plan) };
+    let inputs = plan.children().into_iter().cloned().enumerate();
+    let is_streamed = |at: usize| streamed.is_none_or(|only| only == at);
+    let inputs = inputs.map(|(at, input)| if is_streamed(at) { sliced(input, streams) } else { Ok(input) });
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    if let (Some(projection), [input]) = (plan.downcast_ref::<ProjectionExec>(), inputs.as_slice())
+        && is_wide(projection)
+    {
+        return Ok(Arc::new(SlicedProjectionExec::try_new(projection.clone(), input.clone())?));
+    }
+    if let (Some(filter), [input]) = (plan.downcast_ref::<FilterExec>(), inputs.as_slice())
+        && let Some(rows) = batch_rows(input)
+    {
+        let filter = replace_children_if_necessary(Arc::new(filter.with_batch_size(rows)?), vec![input.clone()])?;
+        return Ok(filter);
+    }
+    replace_children_if_necessary(plan, inputs)
+}
+
+/// The inputs whose rows an operator passes on as they come: one, or all where that is `None`. `None` of an operator that
+/// collects its rows.
+#[expect(clippy::option_option, reason = "no input, all inputs or one")]
+fn streamed_input(plan: &Plan) -> Option<Option<usize>> {
+    let is_join = plan.downcast_ref::<HashJoinExec>().is_some()
+        || plan.downcast_ref::<NestedLoopJoinExec>().is_some()
+        || plan.downcast_ref::<CrossJoinExec>().is_some();
+    if is_join {
+        // The left side is collected.
+        return Some(Some(1));
+    }
+    let is_passed = plan.downcast_ref::<ProjectionExec>().is_some()
+        || plan.downcast_ref::<FilterExec>().is_some()
         || plan.downcast_ref::<CoalescePartitionsExec>().is_some()
+        || plan.downcast_ref::<RepartitionExec>().is_some()
+        || plan.downcast_ref::<SortPreservingMergeExec>().is_some()
+        || plan.downcast_ref::<UnnestExec>().is_some()
         || plan.downcast_ref::<GlobalLimitExec>().is_some()
         || plan.downcast_ref::<LocalLimitExec>().is_some()
-        || plan.downcast_ref::<UnionExec>().is_some();
-    if !is_passed {
-        return Ok(plan);
+        || plan.downcast_ref::<UnionExec>().is_some()
+        || is_paced(plan);
+    is_passed.then_some(None)
+}
+
+/// Rows of a batch for operators that gather rows, by the width of rows of the tables below that hand out wide pieces;
+/// `None` where the usual number will do.
+pub(crate) fn batch_rows(plan: &Plan) -> Option<usize> {
+    fn wide_rows(plan: &Plan, hands_out: bool) -> Option<usize> {
+        if let Some(scan) = plan.downcast_ref::<ScanExec>() {
+            return if hands_out || scan.hands_out() { scan.bytes_of_texts() } else { None };
+        }
+        let hands_out = hands_out || plan.downcast_ref::<InOrder>().is_some_and(InOrder::hands_out);
+        plan.children().into_iter().filter_map(|input| wide_rows(input, hands_out)).max()
     }
-    let wide = projection.filter(|projection| is_wide(projection)).cloned();
-    let inputs = plan.children().into_iter().cloned().map(sliced).collect::<Result<Vec<_>>>()?;
-    match (wide, inputs.as_slice()) {
-        (Some(projection), [input]) => Ok(Arc::new(SlicedProjectionExec::try_new(projection, input.clone())?)),
-        _ => replace_children_if_necessary(plan, inputs),
-    }
+    let rows = (GATHERED_BYTES / wide_rows(plan, false)?.max(1)).max(ROWS_FIRST);
+    (rows < BATCH_ROWS).then_some(rows)
 }
 
 /// Returns true if a row can become wider than the row it is computed from.

@@ -4,11 +4,13 @@
 //! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
 //! beside timestamps is a timestamp. `nullif` and searches in arrays hold −0 and 0 for equal, as all comparisons do. Lengths are those of bytes,
 //! too ([`byte_lengths`](super::byte_lengths)). For some a quicker way is known where their arguments allow it
-//! ([`quick_text`](super::quick_text)).
+//! ([`quick_text`](super::quick_text)). Calls that take long see that their statement is cancelled
+//! ([`slow_rows`](super::slow_rows)).
 
 use super::byte_lengths::{are_bytes, lengths};
 use super::floats::{is_float, key_values};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
+use super::slow_rows::{check_trim, has_members, in_slices, levenshtein, with_constant_needles};
 use super::times;
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, AsArray};
@@ -48,6 +50,15 @@ enum Guard {
     OneZero,
     /// How many units of the length a byte has, and how those of text are quickly had.
     Length(i32, Option<Quick>),
+    /// A row of long text may take milliseconds.
+    Slow,
+    /// As these; texts and characters to trim are not both long.
+    Trim,
+    /// The second argument is searched in the first.
+    Needle,
+    Levenshtein,
+    /// As [`Guard::OneZero`]; all members are wanted, or any.
+    Members { is_all: bool },
 }
 
 const GUARDS: &[(&str, Guard)] = &[
@@ -71,8 +82,8 @@ const GUARDS: &[(&str, Guard)] = &[
     ("regexp_count", Guard::Pattern(None)),
     ("regexp_replace", Guard::Pattern(Some(groups_of))),
     ("array_has", Guard::OneZero),
-    ("array_has_all", Guard::OneZero),
-    ("array_has_any", Guard::OneZero),
+    ("array_has_all", Guard::Members { is_all: true }),
+    ("array_has_any", Guard::Members { is_all: false }),
     ("array_position", Guard::OneZero),
     ("array_positions", Guard::OneZero),
     ("array_remove", Guard::OneZero),
@@ -88,6 +99,27 @@ const GUARDS: &[(&str, Guard)] = &[
     ("character_length", Guard::Length(1, Some(char_lengths_of))),
     ("octet_length", Guard::Length(1, None)),
     ("bit_length", Guard::Length(8, None)),
+    ("levenshtein", Guard::Levenshtein),
+    ("strpos", Guard::Needle),
+    ("btrim", Guard::Trim),
+    ("ltrim", Guard::Trim),
+    ("rtrim", Guard::Trim),
+    ("lower", Guard::Slow),
+    ("upper", Guard::Slow),
+    ("initcap", Guard::Slow),
+    ("reverse", Guard::Slow),
+    ("translate", Guard::Slow),
+    ("split_part", Guard::Slow),
+    ("substr_index", Guard::Slow),
+    ("overlay", Guard::Slow),
+    ("find_in_set", Guard::Slow),
+    ("md5", Guard::Slow),
+    ("sha224", Guard::Slow),
+    ("sha256", Guard::Slow),
+    ("sha384", Guard::Slow),
+    ("sha512", Guard::Slow),
+    ("array_to_string", Guard::Slow),
+    ("string_to_array", Guard::Slow),
 ];
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -184,6 +216,52 @@ impl Guarded {
             None => self.inner.invoke_with_args(args),
         }
     }
+
+    /// Refuses a call that would make too much.
+    fn check_size(&self, size: Size, args: &ScalarFunctionArgs) -> Result<()> {
+        let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let (rows, times) = if is_constant { (1, args.number_rows) } else { (args.number_rows, 1) };
+        let mut bytes = 0_u128;
+        for row in 0..rows {
+            bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
+            if bytes > BYTES_MAX {
+                let limit = BYTES_MAX >> 20;
+                let message = format!("{} would give more than {limit} MiB at once", self.inner.name());
+                let mut error = Error::invalid(message);
+                error.subject = Some(self.inner.name().to_owned());
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes some rows.
+    fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self.guard {
+            Guard::Size(_) | Guard::Types | Guard::Slow | Guard::Pattern(None) => self.inner.invoke_with_args(args),
+            Guard::OneZero => self.inner.invoke_with_args(with_one_zero(args)?),
+            Guard::Members { is_all } => has_members(with_one_zero(args)?, &self.inner, is_all),
+            Guard::Levenshtein => levenshtein(args, &self.inner),
+            Guard::Needle => with_constant_needles(args, &self.inner),
+            Guard::Trim => {
+                check_trim(&args, self.inner.name())?;
+                self.inner.invoke_with_args(args)
+            }
+            Guard::Nullif => nullif_of(&args),
+            Guard::Pattern(Some(quick)) => self.quickly(quick, args),
+            Guard::Length(units, quick) => match (args.args.first(), quick) {
+                (Some(value), _) if are_bytes(&value.data_type()) => {
+                    Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))
+                }
+                (_, Some(quick)) => self.quickly(quick, args),
+                _ => self.inner.invoke_with_args(args),
+            },
+        }
+    }
+}
+
+fn with_one_zero(args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    Ok(ScalarFunctionArgs { args: args.args.iter().map(one_zero).collect::<Result<_>>()?, ..args })
 }
 
 impl ScalarUDFImpl for Guarded {
@@ -262,37 +340,12 @@ impl ScalarUDFImpl for Guarded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let Guard::Size(size) = self.guard {
+            self.check_size(size, &args)?;
+        }
         match self.guard {
-            Guard::Size(size) => {
-                let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
-                let (rows, times) = if is_constant { (1, args.number_rows) } else { (args.number_rows, 1) };
-                let mut bytes = 0_u128;
-                for row in 0..rows {
-                    bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
-                    if bytes > BYTES_MAX {
-                        let limit = BYTES_MAX >> 20;
-                        let message = format!("{} would give more than {limit} MiB at once", self.name());
-                        let mut error = Error::invalid(message);
-                        error.subject = Some(self.name().to_owned());
-                        return Err(error.into());
-                    }
-                }
-                self.inner.invoke_with_args(args)
-            }
-            Guard::Types | Guard::Pattern(None) => self.inner.invoke_with_args(args),
-            Guard::OneZero => {
-                let args = ScalarFunctionArgs { args: args.args.iter().map(one_zero).collect::<Result<_>>()?, ..args };
-                self.inner.invoke_with_args(args)
-            }
-            Guard::Nullif => nullif_of(&args),
-            Guard::Pattern(Some(quick)) => self.quickly(quick, args),
-            Guard::Length(units, quick) => match (args.args.first(), quick) {
-                (Some(value), _) if are_bytes(&value.data_type()) => {
-                    Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))
-                }
-                (_, Some(quick)) => self.quickly(quick, args),
-                _ => self.inner.invoke_with_args(args),
-            },
+            Guard::Types | Guard::Nullif | Guard::Length(..) => self.call(args),
+            _ => in_slices(args, |args| self.call(args)),
         }
     }
 }

@@ -64,6 +64,7 @@ mod shapes;
 pub(crate) mod shifts;
 mod signed;
 mod sliding_parts;
+mod slow_rows;
 mod storage;
 mod sums;
 mod switch;

@@ -3,6 +3,7 @@
 //! What all of them have in common stands here: how many arguments there may be and of what kind, the words for
 //! others, and that constants are worked out once.
 
+use super::slow_rows::in_slices;
 use super::times;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array};
@@ -283,6 +284,13 @@ impl ScalarUDFImpl for Function {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        // A volatile function is called once for each row.
+        if self.of.is_volatile { self.call(args) } else { in_slices(args, |args| self.call(args)) }
+    }
+}
+
+impl Function {
+    fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_constant = !self.of.is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;

@@ -14,6 +14,7 @@ use super::spec::{Form, Order, ScanSpec, Total};
 use super::statistics::statistics;
 use super::totals::Sums;
 use crate::cancel::CancelToken;
+use crate::exec::wide_pieces::WidePiece;
 use datafusion::arrow::array::{RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -46,6 +47,8 @@ pub(crate) struct ScanExec {
     groups: Option<Arc<GroupSpec>>,
     /// If only the first rows of an order are wanted.
     bound: Option<Bound>,
+    /// Bytes of the batches in which wide pieces are handed out, if they are.
+    hands_out: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -88,6 +91,7 @@ impl ScanExec {
             statistics: Known::Of(Arc::new(pruned), Arc::default()),
             groups: None,
             bound: None,
+            hands_out: None,
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -104,6 +108,8 @@ enum Known {
 
 /// A scan of so few rows is one stream: another thread would take longer to wake than to read its half.
 pub(crate) const ROWS_NEAR: usize = BLOCK_ROWS;
+/// Pieces whose footers are read for the width of rows.
+const PIECES_MEASURED: usize = 8;
 /// Rows that a filter leaves out, compared as they are encoded, for one that comes out.
 const ROWS_A_ROW: usize = 32;
 
@@ -176,6 +182,25 @@ impl ScanExec {
     pub fn limited(&self, rows: usize) -> ScanExec {
         let limit = Some(self.spec.limit.map_or(rows, |own| own.min(rows)));
         ScanExec { spec: ScanSpec { limit, ..self.spec.clone() }, statistics: Known::Nothing, ..self.again() }
+    }
+
+    /// Returns a copy whose wide pieces are handed out in batches of so many bytes, see [`crate::exec::wide_pieces`].
+    pub fn handing_out(&self, batch_bytes: usize) -> ScanExec {
+        ScanExec { hands_out: Some(batch_bytes), bound: self.bound.clone(), ..self.again() }
+    }
+
+    pub fn hands_out(&self) -> bool {
+        self.hands_out.is_some()
+    }
+
+    /// Returns the average bytes of a row's texts, of the widest of some pieces; `None` where there are no texts.
+    pub fn bytes_of_texts(&self) -> Option<usize> {
+        if !self.reader.has_texts() {
+            return None;
+        }
+        let pieces: Vec<&Piece> = self.all_pieces().collect();
+        let some = pieces.iter().step_by((pieces.len() / PIECES_MEASURED).max(1));
+        some.map(|piece| self.reader.bytes_of_texts(**piece) / self.reader.rows_of(**piece).max(1)).max()
     }
 
     fn with_reader(&self, reader: Reader) -> ScanExec {
@@ -323,6 +348,7 @@ impl ScanExec {
             statistics: self.statistics.clone(),
             groups: self.groups.clone(),
             bound: None,
+            hands_out: self.hands_out,
             properties: self.properties.clone(),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -370,6 +396,13 @@ pub(crate) struct ByPiece {
 }
 
 impl ByPiece {
+    /// As [`ByPiece::read`] of a piece that was read and counted before.
+    pub fn read_again(&self, piece: Piece, rows_max: usize) -> crate::Result<Option<RecordBatch>> {
+        self.cancel.check()?;
+        let _timer = self.metrics.elapsed_compute().timer();
+        self.reader.read_first(piece, rows_max)
+    }
+
     /// The first of the wanted rows of a piece, at most so many; `None` where there are none.
     pub fn read(&self, piece: Piece, rows_max: usize) -> crate::Result<Option<RecordBatch>> {
         self.cancel.check()?;
@@ -384,6 +417,37 @@ impl ByPiece {
             counts.record(self.reader.rows_of(piece), rows);
         }
         self.metrics.record_output(rows);
+        Ok(batch)
+    }
+}
+
+/// The wide piece that a stream hands out in small batches, if it is at one.
+struct HandedOut {
+    /// The rest of the piece, and how many of its rows were wanted.
+    rest: Option<(WidePiece, Piece, usize)>,
+    hands_out: Option<usize>,
+    reader: Arc<Reader>,
+    cancel: Arc<CancelToken>,
+}
+
+impl HandedOut {
+    /// Begins with the rows of a piece, of which at most `rows_max` were wanted; returns the first of them, or all.
+    fn begin(&mut self, batch: RecordBatch, piece: Piece, rows_max: usize) -> Result<Option<RecordBatch>> {
+        let Some(batch_bytes) = self.hands_out else { return Ok(Some(batch)) };
+        match WidePiece::try_new(batch, batch_bytes, self.cancel.pieces()) {
+            Ok(wide) => self.rest = Some((wide, piece, rows_max)),
+            Err(batch) => return Ok(Some(batch)),
+        }
+        self.next()
+    }
+
+    /// Returns the next rows of the piece; `None` if the stream is at none.
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let Some((wide, piece, rows_max)) = &mut self.rest else { return Ok(None) };
+        let batch = wide.next(self.cancel.pieces(), || Ok(self.reader.read_first(*piece, *rows_max)?))?;
+        if batch.is_none() {
+            self.rest = None;
+        }
         Ok(batch)
     }
 }
@@ -577,6 +641,8 @@ impl ExecutionPlan for ScanExec {
         let counts = self.spec.is_filtered().then(|| FilterCounts::new(&self.metrics, partition));
         let mut folded = self.folded(&context)?;
         let is_cheap = self.spec.several.is_empty() && reader.expected_share().is_some();
+        let hands_out = self.hands_out.filter(|_| matches!(folded, Folded::Rows));
+        let mut wide = HandedOut { rest: None, hands_out, reader: reader.clone(), cancel: cancel.clone() };
         let mut next = move |looked_at: &mut usize| {
             if is_done || left == 0 {
                 return None;
@@ -586,6 +652,13 @@ impl ExecutionPlan for ScanExec {
                 return Some(Err(error.into()));
             }
             let _timer = metrics.elapsed_compute().timer();
+            if let Some(next) = wide.next().transpose() {
+                let rows = next.as_ref().map_or(0, RecordBatch::num_rows);
+                left -= rows;
+                metrics.record_output(rows);
+                is_done = next.is_err();
+                return Some(next.map(Some));
+            }
             let Some((at, piece)) = queue.take() else {
                 is_done = true;
                 return std::mem::replace(&mut folded, Folded::Rows).finish(&reader).map(|batch| {
@@ -616,14 +689,16 @@ impl ExecutionPlan for ScanExec {
             if let Some(counts) = &counts {
                 counts.record(reader.rows_of(piece), wanted);
             }
-            if let Some(batch) = &batch {
+            if left > wanted && !from_files.is_empty() {
+                queue.came_from_files(&reader, at, &from_files, taken.file_bytes);
+            }
+            let batch = batch.map_or(Ok(None), |batch| wide.begin(batch, piece, left));
+            if let Ok(Some(batch)) = &batch {
                 left -= batch.num_rows();
                 metrics.record_output(batch.num_rows());
             }
-            if left > 0 && !from_files.is_empty() {
-                queue.came_from_files(&reader, at, &from_files, taken.file_bytes);
-            }
-            Some(Ok(batch))
+            is_done = batch.is_err();
+            Some(batch)
         };
         let batches = futures::stream::poll_fn(move |context| {
             let mut looked_at = 0;

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use tidalite_kernels::{gather, picked};
 use tidalite_storage::segment::{Selection, TextsOf};
 use tidalite_storage::{Bounds, Run, Segment, TableSnapshot};
-use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType};
+use tidalite_types::{BLOCK_ROWS, Bitmap, ColumnId, ColumnSchema, ColumnType, Values};
 
 /// The hidden column of a row's place in the snapshot: the index of its segment, or of its run behind all segments,
 /// and in the lower 32 bits its row there. No column of a table can have the name.
@@ -188,6 +188,27 @@ impl Reader {
             Piece::Block { segment, block } => self.snapshot.segments[segment].block_rows(block),
             Piece::Run { rows, .. } => rows,
         }
+    }
+
+    /// Whether a column has texts of any width.
+    pub fn has_texts(&self) -> bool {
+        self.columns.iter().any(|output| output.column.column_type.is_text())
+    }
+
+    /// Bytes of the texts of a piece, as they are stored; 0 where that is not known.
+    pub fn bytes_of_texts(&self, piece: Piece) -> usize {
+        let texts = self.columns.iter().map(|output| &output.column).filter(|column| column.column_type.is_text());
+        let bytes = |column: &ColumnSchema| match piece {
+            Piece::Block { segment, block } => {
+                let stored = self.snapshot.segments[segment].stored(column.id, block).ok().flatten();
+                stored.map_or(0, |stored| stored.logical_bytes as usize)
+            }
+            Piece::Run { run, rows, .. } => match self.snapshot.runs[run].column(column.id).map(|own| &own.values) {
+                Some(Values::Views(views)) => views.data().len() / self.snapshot.runs[run].rows.max(1) * rows,
+                _ => 0,
+            },
+        };
+        texts.map(bytes).sum()
     }
 
     /// Those rows of a block.
