@@ -216,6 +216,10 @@ pub(super) fn optimizer_rules(fast: bool) -> Vec<Arc<dyn OptimizerRule + Send + 
         };
         before.into_iter().chain([Arc::new(Stops) as Rule, rule])
     };
-    let last = [Arc::new(plan::NamedOnce) as Rule, Arc::new(plan::NameJoinKeys)];
+    let last = [
+        Arc::new(plan::NamedOnce) as Rule,
+        Arc::new(plan::NameJoinKeys),
+        Arc::new(crate::functions::stoppable::StopWindowAggregates),
+    ];
     Optimizer::new().rules.into_iter().flat_map(each).chain(last).collect()
 }

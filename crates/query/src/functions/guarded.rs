@@ -58,8 +58,13 @@ enum Guard {
     Needle,
     Levenshtein,
     /// As [`Guard::OneZero`]; all members are wanted, or any.
-    Members { is_all: bool },
+    Members {
+        is_all: bool,
+    },
 }
+
+/// Bytes of a text above which its separators are counted; below, each byte may be one.
+const SIZE_COUNTED: usize = 64 << 10;
 
 const GUARDS: &[(&str, Guard)] = &[
     ("repeat", Guard::Size(|args, row| bytes(args, 0, row) * count(args, 1, row))),
@@ -119,7 +124,7 @@ const GUARDS: &[(&str, Guard)] = &[
     ("sha384", Guard::Slow),
     ("sha512", Guard::Slow),
     ("array_to_string", Guard::Slow),
-    ("string_to_array", Guard::Slow),
+    ("string_to_array", Guard::Size(separated)),
 ];
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -445,6 +450,36 @@ fn replaced(args: &[ColumnarValue], row: usize) -> u128 {
     if to <= from { text } else { text / from.max(1) * to + text }
 }
 
+/// The text and a view for each item. The items of a long text are counted.
+fn separated(args: &[ColumnarValue], row: usize) -> u128 {
+    const VIEW_BYTES: u128 = 16;
+    let (text, separator) = (bytes(args, 0, row), bytes(args, 1, row));
+    let items = match (text_of(args, 0, row), text_of(args, 1, row)) {
+        (Some(text), Some(separator)) if text.len() > SIZE_COUNTED && !separator.is_empty() => {
+            text.matches(separator).count() as u128
+        }
+        _ => text / separator.max(1),
+    };
+    text + VIEW_BYTES * (items + 1)
+}
+
+/// A text; `None` for NULL and other types.
+fn text_of(args: &[ColumnarValue], n: usize, row: usize) -> Option<&str> {
+    match args.get(n)? {
+        ColumnarValue::Scalar(ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text)) => {
+            text.as_deref()
+        }
+        ColumnarValue::Scalar(_) => None,
+        ColumnarValue::Array(array) if array.is_null(row) => None,
+        ColumnarValue::Array(array) => match array.data_type() {
+            DataType::Utf8 => Some(array.as_string::<i32>().value(row)),
+            DataType::LargeUtf8 => Some(array.as_string::<i64>().value(row)),
+            DataType::Utf8View => Some(array.as_string_view().value(row)),
+            _ => None,
+        },
+    }
+}
+
 fn steps(args: &[ColumnarValue], row: usize) -> u128 {
     let is_time = |value: &ColumnarValue| !value.data_type().is_integer();
     if args.first().is_some_and(is_time) {
@@ -479,5 +514,9 @@ mod tests {
         assert_eq!(steps(&[long(i64::MIN), long(i64::MAX)], 0), 8 << 64);
         assert_eq!(steps(&[long(1), long(10), long(-3)], 0), 32);
         assert_eq!(replaced(&[text.clone(), text.clone(), text], 0), 3);
+        let list = |text: &str| ColumnarValue::Scalar(ScalarValue::Utf8(Some(text.to_owned())));
+        assert_eq!(separated(&[list("a,b,c"), list(",")], 0), 5 + 16 * 6, "at most");
+        let long = "ab,".repeat(100_000);
+        assert_eq!(separated(&[list(&long), list(",")], 0), 300_000 + 16 * 100_001, "counted");
     }
 }

@@ -65,6 +65,7 @@ pub(crate) mod shifts;
 mod signed;
 mod sliding_parts;
 mod slow_rows;
+pub(crate) mod stoppable;
 mod storage;
 mod sums;
 mod switch;

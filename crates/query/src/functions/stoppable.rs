@@ -1,0 +1,185 @@
+//! Aggregates over window frames that stop when their statement is cancelled or exceeds its memory.
+//!
+//! The window operators evaluate a batch without a pause. An aggregate with a large result, such as `array_agg` over all
+//! preceding rows, takes gigabytes and minutes for the rows of one batch; the statement is checked before each row.
+
+use crate::engine::check_current;
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::expr::WindowFunctionParams;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, LogicalPlan, ReversedUDAF, SetMonotonicity, Signature,
+    WindowFunctionDefinition,
+};
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
+
+/// Replaces the aggregates of window functions by stoppable ones. The rule is the last: other rules know aggregates by
+/// their type.
+#[derive(Debug)]
+pub(crate) struct StopWindowAggregates;
+
+impl OptimizerRule for StopWindowAggregates {
+    fn name(&self) -> &'static str {
+        "stop_window_aggregates"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Window(mut window) = plan else { return Ok(Transformed::no(plan)) };
+        let mut is_changed = false;
+        for expr in &mut window.window_expr {
+            let stoppable = std::mem::take(expr).transform_down(|expr| Ok(stoppable(expr)))?;
+            is_changed |= stoppable.transformed;
+            *expr = stoppable.data;
+        }
+        // The names and types do not change, and so neither does the schema.
+        let plan = LogicalPlan::Window(window);
+        Ok(if is_changed { Transformed::yes(plan) } else { Transformed::no(plan) })
+    }
+}
+
+fn stoppable(mut expr: Expr) -> Transformed<Expr> {
+    if let Expr::WindowFunction(call) = &mut expr
+        && let WindowFunctionDefinition::AggregateUDF(function) = &mut call.fun
+        && function.inner().downcast_ref::<Stoppable>().is_none()
+    {
+        *function = Stoppable::of(function.clone());
+        return Transformed::yes(expr);
+    }
+    Transformed::no(expr)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Stoppable(Arc<AggregateUDF>);
+
+impl Stoppable {
+    fn of(function: Arc<AggregateUDF>) -> Arc<AggregateUDF> {
+        Arc::new(AggregateUDF::new_from_impl(Stoppable(function)))
+    }
+
+    fn inner(&self) -> &dyn AggregateUDFImpl {
+        self.0.inner().as_ref()
+    }
+}
+
+impl AggregateUDFImpl for Stoppable {
+    fn name(&self) -> &str {
+        self.inner().name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner().signature()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner().aliases()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner().return_type(types)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        self.inner().return_field(fields)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.inner().is_nullable()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner().coerce_types(types)
+    }
+
+    fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.inner().window_function_schema_name(params)
+    }
+
+    fn window_function_display_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.inner().window_function_display_name(params)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Checked(self.inner().accumulator(args)?)))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Checked(self.inner().create_sliding_accumulator(args)?)))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.inner().state_fields(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner().order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        match self.inner().reverse_expr() {
+            ReversedUDAF::Identical => ReversedUDAF::Identical,
+            ReversedUDAF::NotSupported => ReversedUDAF::NotSupported,
+            ReversedUDAF::Reversed(function) => ReversedUDAF::Reversed(Stoppable::of(function)),
+        }
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner().is_descending()
+    }
+
+    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
+        self.inner().default_value(data_type)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.inner().supports_null_handling_clause()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner().set_monotonicity(data_type)
+    }
+}
+
+/// The state of a stoppable aggregate.
+#[derive(Debug)]
+struct Checked(Box<dyn Accumulator>);
+
+impl Accumulator for Checked {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        check_current()?;
+        self.0.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        check_current()?;
+        self.0.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.0.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.0.merge_batch(states)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.0.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.0.supports_retract_batch()
+    }
+}
