@@ -17,6 +17,7 @@ import { editorHeight, isSidebarOpen, sidebarWidth } from "./state/settings.ts";
 import { view } from "./state/view.ts";
 import { lazyComponent } from "./ui/lazy.tsx";
 import { NoticeArea } from "./ui/notice.tsx";
+import { px } from "./ui/px.ts";
 import { Splitter } from "./ui/splitter.tsx";
 
 const SchemaPage = lazyComponent(() => import("./schema/schema-page.tsx").then((module) => module.SchemaPage));
@@ -28,7 +29,7 @@ function QueryPage(): JSX.Element {
     <div class="query-page">
       {isSidebarOpen.value && (
         <>
-          <div class="sidebar-frame" style={{ width: sidebarWidth.value }}>
+          <div class="sidebar-frame" style={{ width: px(sidebarWidth.value) }}>
             <Sidebar />
           </div>
           <Splitter size={sidebarWidth} min={160} max={() => innerWidth / 2} axis="x" label="Width of the sidebar" />
@@ -36,7 +37,7 @@ function QueryPage(): JSX.Element {
       )}
       <div class="workspace">
         <TabBar />
-        <div class="editor-frame" style={{ height: editorHeight.value }}>
+        <div class="editor-frame" style={{ height: px(editorHeight.value) }}>
           <Editor />
         </div>
         <ParametersBar />

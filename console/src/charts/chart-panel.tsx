@@ -21,9 +21,8 @@ interface PlotProps {
   onZoom: (range: [number, number] | undefined) => void;
 }
 
+/** Height of the legend in pixels before it is drawn. */
 const LEGEND_HEIGHT = 34;
-/** Series that a legend names; more would leave no room for the chart. */
-const LEGEND_SERIES_MAX = 12;
 
 function Plot({ data, kind, onZoom }: PlotProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
@@ -31,10 +30,10 @@ function Plot({ data, kind, onZoom }: PlotProps): JSX.Element {
   const themeName = theme.value;
   useEffect(() => {
     const element = host.current as HTMLDivElement;
-    const sizeOf = (): { width: number; height: number } => ({
-      width: Math.max(200, element.clientWidth),
-      height: Math.max(120, element.clientHeight - LEGEND_HEIGHT - (data.series.length > LEGEND_SERIES_MAX ? LEGEND_HEIGHT : 0)),
-    });
+    const sizeOf = (): { width: number; height: number } => {
+      const legend = element.querySelector<HTMLElement>(".u-legend")?.offsetHeight ?? LEGEND_HEIGHT;
+      return { width: Math.max(200, element.clientWidth), height: Math.max(120, element.clientHeight - legend) };
+    };
     plot.current = createPlot(element, data, { kind, ...sizeOf(), isDark: isDark(), syncKey: "tidalite", onZoom });
     const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf()));
     observer.observe(element);
@@ -94,11 +93,12 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
       void runAgain(tab);
     } else if (isReduced) setZoom(range);
   };
+  const hasNotes = error !== undefined || drawn?.note !== undefined || charts?.[0]?.note !== undefined || drawn?.reducedSql !== undefined;
   const note = drawn?.note ?? charts?.[0]?.note;
   return (
     <div class="chart-panel" ref={host}>
       <ChartControls columns={result.columns} spec={spec} onSpec={setSpec} aggregate={isReduced ? aggregate : undefined} onAggregate={setAggregate} isSplit={isSplit} onSplit={setSplit} />
-      <div class="chart-notes">
+      {hasNotes && <div class="chart-notes">
         {error && <span class="error-text">{error}</span>}
         {note && <span>Drawn: {note}.</span>}
         {drawn?.reducedSql && (
@@ -109,8 +109,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
             </button>
           </span>
         )}
-        <span class="muted">Drag to zoom, double-click to reset.</span>
-      </div>
+      </div>}
       <div class="plots">{charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} onZoom={onZoom} />)}</div>
     </div>
   );

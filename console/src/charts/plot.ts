@@ -1,6 +1,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { ChartKind } from "./choose.ts";
+import { timeLabels } from "./time-labels.ts";
 import { barPaths, drawCandles } from "./paths.ts";
 import type { ChartData } from "./series.ts";
 
@@ -22,6 +23,11 @@ function cssColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+function colorOf(series: number, isDark: boolean): string {
+  const colors = isDark ? DARK : LIGHT;
+  return series < 0 ? "transparent" : (colors[series % colors.length] as string);
+}
+
 function compact(value: number): string {
   if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3)) return value.toExponential(2).replace(/\.?0+e/, "e");
   return String(Math.round(value * 1000) / 1000);
@@ -30,7 +36,8 @@ function compact(value: number): string {
 function axes(data: ChartData): uPlot.Axis[] {
   const common = { stroke: cssColor("--muted"), grid: { stroke: cssColor("--line-faint"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const { labels } = data;
-  const x: uPlot.Axis = { ...common };
+  const x: uPlot.Axis = { ...common, space: 70 };
+  if (data.isTime) x.values = (_, splits, __, ___, step) => timeLabels(splits, step);
   if (labels) {
     x.values = (_, splits) => splits.map((at) => (Number.isInteger(at) ? (labels[at] ?? "").slice(0, 14) : ""));
     x.grid = { show: false };
@@ -40,12 +47,11 @@ function axes(data: ChartData): uPlot.Axis[] {
 }
 
 function seriesOf(data: ChartData, { kind, isDark }: PlotOptions): uPlot.Series[] {
-  const colors = isDark ? DARK : LIGHT;
   const { labels } = data;
-  const first: uPlot.Series = labels ? { value: (_, at) => (at === null ? "–" : (labels[at] ?? "")) } : {};
+  const first: uPlot.Series = labels ? { label: data.xName, value: (_, at) => (at === null ? "–" : (labels[at] ?? "")) } : { label: data.xName, value: (_, at) => (at === null || at === undefined ? "–" : compact(at)) };
   if (data.isTime) first.value = (_, at) => (at === null ? "–" : new Date(at * 1000).toISOString().replace("T", " ").replace(/(\.000)?Z$/, ""));
   return [first, ...data.series.map(({ name }, i): uPlot.Series => {
-    const color = colors[i % colors.length] as string;
+    const color = colorOf(i, isDark);
     const value: uPlot.Series["value"] = (_, at) => (at === null || at === undefined ? "–" : compact(at));
     const base: uPlot.Series = { label: name, stroke: color, width: 1.5, value, points: { show: false }, spanGaps: false };
     if (kind === "candles") return { ...base, paths: () => null, width: 0 };
@@ -82,7 +88,7 @@ export function createPlot(parent: HTMLElement, data: ChartData, options: PlotOp
       scales: { x: { time: data.isTime, ...(range ? { range } : {}) }, y: { range: yRange } },
       axes: axes(data),
       series: seriesOf(data, options),
-      legend: { live: true, markers: { width: 0, fill: (u, i) => String((u.series[i] as unknown as { _stroke?: string })._stroke ?? "transparent") } },
+      legend: { live: true, markers: { width: 0, fill: (_, i) => colorOf(i - 1, options.isDark) } },
       cursor: {
         sync: { key: options.syncKey, setSeries: false },
         drag: { x: true, y: false, setScale: true },

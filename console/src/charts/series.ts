@@ -9,6 +9,7 @@ export interface Series {
 
 export interface ChartData {
   xs: number[];
+  xName: string;
   /** True if `xs` are seconds since 1970. */
   isTime: boolean;
   /** Names of the positions 0, 1, … of a chart over categories. */
@@ -27,29 +28,36 @@ function valueOf(row: Row, column: number, columns: Column[]): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Counts values in bins of equal width; `xs` are the middles of the bins. */
+/** Returns the least of 1, 2 and 5 times a power of ten that is not below `width`. */
+function roundWidth(width: number): number {
+  const power = 10 ** Math.floor(Math.log10(width));
+  return (([1, 2, 5, 10].find((factor) => factor * power >= width * (1 - 1e-9)) ?? 10) * power);
+}
+
+/** Counts values in bins of equal, round width, at most `bins` and one more; `xs` are the lower bounds of the bins. */
 export function histogram(values: number[], bins = HISTOGRAM_BINS): { xs: number[]; counts: number[]; width: number } {
-  const [lo, hi] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
   if (values.length === 0) return { xs: [], counts: [], width: 1 };
-  const width = hi > lo ? (hi - lo) / bins : 1;
-  const counts = new Array<number>(hi > lo ? bins : 1).fill(0);
-  for (const value of values) counts[Math.min(counts.length - 1, Math.floor((value - lo) / width))]! += 1;
-  return { xs: counts.map((_, i) => lo + (i + 0.5) * width), counts, width };
+  const [lo, hi] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
+  const width = hi > lo ? roundWidth((hi - lo) / bins) : 1;
+  const first = Math.floor(lo / width);
+  const counts = new Array<number>(Math.floor(hi / width) - first + 1).fill(0);
+  for (const value of values) counts[Math.floor(value / width) - first]! += 1;
+  return { xs: counts.map((_, i) => (first + i) * width), counts, width };
 }
 
 function histogramData(columns: Column[], rows: Row[], spec: ChartSpec): ChartData {
   const column = spec.ys[0] as number;
   const values = rows.map((row) => valueOf(row, column, columns)).filter((value) => value !== null);
   const { xs, counts } = histogram(values);
-  const name = `rows by ${(columns[column] as Column).name}`;
-  return { xs, isTime: false, labels: undefined, series: [{ name, values: counts }], note: undefined };
+  const name = "rows";
+  return { xs, xName: (columns[column] as Column).name, isTime: false, labels: undefined, series: [{ name, values: counts }], note: undefined };
 }
 
 function categoryData(columns: Column[], rows: Row[], spec: ChartSpec): ChartData {
   const shown = rows.slice(0, CATEGORIES_MAX);
   const series = spec.ys.map((y) => ({ name: (columns[y] as Column).name, values: shown.map((row) => valueOf(row, y, columns)) }));
   const note = rows.length > shown.length ? `first ${CATEGORIES_MAX} of ${rows.length} rows` : undefined;
-  return { xs: shown.map((_, i) => i), isTime: false, labels: shown.map((row) => cellText(row[spec.x] ?? null)), series, note };
+  return { xs: shown.map((_, i) => i), xName: (columns[spec.x] as Column).name, isTime: false, labels: shown.map((row) => cellText(row[spec.x] ?? null)), series, note };
 }
 
 /** Positions on the x axis in ascending order, each once. */
@@ -91,7 +99,7 @@ function scatterData(columns: Column[], rows: Row[], spec: ChartSpec): ChartData
     .sort((a, b) => a.x - b.x);
   const series = spec.ys.map((y) => ({ name: (columns[y] as Column).name, values: sorted.map(({ row }) => valueOf(row, y, columns)) }));
   const isTime = familyOf((columns[spec.x] as Column).type) === "time";
-  return { xs: sorted.map((point) => point.x), isTime, labels: undefined, series, note: undefined };
+  return { xs: sorted.map((point) => point.x), xName: (columns[spec.x] as Column).name, isTime, labels: undefined, series, note: undefined };
 }
 
 /** Returns the values that a chart draws. */
@@ -104,5 +112,5 @@ export function chartData(columns: Column[], rows: Row[], spec: ChartSpec): Char
   const series = groupedSeries(columns, rows, spec, new Map(xs.map((x, i) => [x, i])));
   const groups = spec.group < 0 ? 0 : groupNames(rows, spec.group).length;
   const note = groups > SERIES_MAX ? `first ${SERIES_MAX} of ${groups} values of ${(columns[spec.group] as Column).name}` : undefined;
-  return { xs, isTime: family === "time", labels: undefined, series, note };
+  return { xs, xName: (columns[spec.x] as Column).name, isTime: family === "time", labels: undefined, series, note };
 }

@@ -18,8 +18,10 @@ function wordStyles(): Map<string, string> {
   if (words?.source === source) return words.map;
   const map = new Map<string, string>();
   for (const { name } of source) map.set(name.toLowerCase(), "function");
-  for (const word of [...keywords.peek(), ...STATIC_KEYWORDS]) map.set(word.toLowerCase(), "keyword");
-  for (const type of TYPES) map.set(type.toLowerCase(), "typeName");
+  for (const word of STATIC_KEYWORDS) map.set(word.toLowerCase(), "keyword");
+  // Words that are also names of columns are keywords and types only in capital letters.
+  for (const word of keywords.peek()) map.set(word, "keyword");
+  for (const type of TYPES) map.set(type, "typeName");
   for (const word of ["true", "false", "null"]) map.set(word, "atom");
   words = { source, map };
   return map;
@@ -48,7 +50,7 @@ function begin(stream: StringStream, state: State, close: string, style: string)
 }
 
 function wordStyle(word: string, stream: StringStream): string | null {
-  const style = wordStyles().get(word.toLowerCase());
+  const style = wordStyles().get(word) ?? wordStyles().get(word.toLowerCase());
   const isCall = stream.match(/^\s*\(/, false) !== null;
   if (style === "function") return isCall ? "function" : null;
   if (style === undefined) return isCall ? "function" : null;

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { Column } from "../api/exec.ts";
 import { Icon } from "../ui/icons.tsx";
+import { px } from "../ui/px.ts";
 import { familyOf } from "./cells.ts";
 import type { GridState } from "./grid-state.ts";
 import { COLUMN_WIDTH_MIN, type ColumnLayout } from "./layout.ts";
@@ -48,7 +49,7 @@ export function GridHead({ columns, timestamp, layout, range, state, gutter, wid
         aria-colindex={i + 2}
         aria-sort={direction}
         class={familyOf(column.type) === "number" ? "head right" : "head"}
-        style={{ left: gutter + (layout.lefts[i] as number), width: layout.widths[i] }}
+        style={{ left: px(gutter + (layout.lefts[i] as number)), width: px(layout.widths[i] as number) }}
       >
         <button class="head-button" tabIndex={-1} title={`${column.name} ${column.type}: sort the loaded rows`} onClick={() => toggle(i)}>
           <span class="head-name">{column.name}</span>
@@ -63,8 +64,8 @@ export function GridHead({ columns, timestamp, layout, range, state, gutter, wid
     );
   }
   return (
-    <div class="grid-head" role="row" aria-rowindex={1} style={{ width }}>
-      <div class="row-number corner" role="columnheader" aria-colindex={1} style={{ width: gutter }}>
+    <div class="grid-head" role="row" aria-rowindex={1} style={{ width: px(width) }}>
+      <div class="row-number corner" role="columnheader" aria-colindex={1} style={{ width: px(gutter) }}>
         #
       </div>
       {heads}

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { Cell, Column, Row } from "../api/exec.ts";
+import { px } from "../ui/px.ts";
 import { cellText, displayText, familyOf, timeText } from "./cells.ts";
 import type { ColumnLayout } from "./layout.ts";
 import type { Bounds, CellPosition } from "./selection.ts";
@@ -50,7 +51,7 @@ export function GridRow(props: GridRowProps): JSX.Element {
         aria-selected={isSelected}
         data-column={i}
         class={values ? cellClass(value, column.type, isSelected, isFocus) : "cell loading"}
-        style={{ left: gutter + (layout.lefts[i] as number), width: layout.widths[i] }}
+        style={{ left: px(gutter + (layout.lefts[i] as number)), width: px(layout.widths[i] as number) }}
       >
         {values ? content(value ?? null, column.type) : ""}
       </div>,
@@ -58,7 +59,7 @@ export function GridRow(props: GridRowProps): JSX.Element {
   }
   return (
     <div class={index % 2 ? "grid-row odd" : "grid-row"} role="row" aria-rowindex={row + 2} data-row={row} style={{ transform: `translateY(${top}px)` }}>
-      <div class="row-number" role="rowheader" aria-colindex={1} style={{ width: gutter }}>
+      <div class="row-number" role="rowheader" aria-colindex={1} style={{ width: px(gutter) }}>
         {index + 1}
       </div>
       {cells}

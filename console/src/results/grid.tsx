@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
+import { px } from "../ui/px.ts";
 import { copySelection } from "./copy.ts";
 import { GridHead } from "./grid-head.tsx";
 import { GridRow } from "./grid-row.tsx";
@@ -128,7 +129,7 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
       onScroll={onScroll} onWheel={onWheel} onPointerDown={onPointerDown} onPointerMove={onPointerMove} onKeyDown={onKeyDown} onDblClick={onOpenRow}
     >
       <GridHead columns={result.columns} timestamp={result.timestamp} layout={layout} range={range} state={state} gutter={gutter} width={width} />
-      <div class="grid-body" role="rowgroup" style={{ height: scroller.contentHeight, width }}>
+      <div class="grid-body" role="rowgroup" style={{ height: px(scroller.contentHeight), width: px(width) }}>
         {visible}
       </div>
     </div>

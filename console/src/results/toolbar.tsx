@@ -117,7 +117,7 @@ function LiveMenu({ run }: { run: Run }): JSX.Element {
   ];
   return (
     <Menu label="Live: repeat the query" items={run.result?.query.isRepeatable ? items : items.slice(0, 1)}>
-      <span class={isLive ? "dot live" : "dot idle"} /> {isLive ? `Live ${label(current.intervalMs)}` : "Live"}
+      <span class={isLive ? "dot live" : "dot"} /> {isLive ? `Live ${label(current.intervalMs)}` : "Live"}
     </Menu>
   );
 }

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
 import { runCurrent } from "../editor/editor.tsx";
 import { activeRun, cancelRun, runs } from "../state/run.ts";
@@ -36,15 +37,18 @@ function TabButton({ tab, isActive }: { tab: Tab; isActive: boolean }): JSX.Elem
 
 /** Tabs of the query page, and the button that runs. */
 export function TabBar(): JSX.Element {
+  const bar = useRef<HTMLDivElement>(null);
+  const active = activeTab.value.id;
+  useEffect(() => bar.current?.querySelector(".tab.active")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [active]);
   const isRunning = activeRun.value?.state === "running";
   return (
     <div class="tab-bar">
       <button class="icon-button" aria-label="Sidebar" aria-pressed={isSidebarOpen.value} title="Sidebar (Alt B)" onClick={() => (isSidebarOpen.value = !isSidebarOpen.peek())}>
         <Icon name="panel" size={15} />
       </button>
-      <div class="tabs">
+      <div class="tabs" ref={bar}>
         {tabs.value.map((tab) => (
-          <TabButton key={tab.id} tab={tab} isActive={tab.id === activeTab.value.id} />
+          <TabButton key={tab.id} tab={tab} isActive={tab.id === active} />
         ))}
       </div>
       <button class="icon-button" aria-label="New tab" title="New tab (Alt T)" onClick={() => openTab()}>

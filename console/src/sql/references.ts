@@ -12,6 +12,8 @@ const NO_ALIAS = new Set(
     "intersect having set values select tolerance using pivot unpivot timestamp returning qualify align fill range include exclude offset fetch partition").split(" "),
 );
 
+const STATEMENT_WORDS = new Set("select with insert update delete create drop alter explain show values declare truncate".split(" "));
+
 function nameOf(sql: string, token: Token | undefined): string | undefined {
   if (!token) return undefined;
   const text = sql.slice(token.from, token.to);
@@ -35,7 +37,8 @@ export function tableReferences(sql: string): TableReference[] {
     const word = token.kind === "word" ? sql.slice(token.from, token.to).toLowerCase() : "";
     if (BEFORE_TABLE.has(word)) add(i + 1);
   });
-  if (found.length === 0) add(0);
+  const first = nameOf(sql, tokens[0])?.toLowerCase() ?? "";
+  if (found.length === 0 && !STATEMENT_WORDS.has(first)) add(0);
   return found;
 }
 

@@ -5,9 +5,8 @@ export type Theme = "system" | "light" | "dark";
 
 export const theme = persisted<Theme>("theme", "system");
 export const sidebarWidth = persisted("sidebarWidth", 248);
-export const editorHeight = persisted("editorHeight", 260);
+export const editorHeight = persisted("editorHeight", 200);
 export const isSidebarOpen = persisted("sidebarOpen", true);
-export const isWelcomeOpen = persisted("welcomeOpen", true);
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
