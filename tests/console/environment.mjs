@@ -109,6 +109,8 @@ export async function openPage(environment, options = {}) {
     if (message.type() === "error" && !/status of (400|401)/.test(message.text())) problems.push(message.text());
   });
   await page.goto(environment.url);
+  await page.locator(".status-bar, .login").waitFor();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
   return { page, context, problems };
 }
 

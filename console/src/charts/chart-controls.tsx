@@ -73,8 +73,6 @@ export function ChartControls({ columns, spec, onSpec, aggregate, onAggregate, i
           <input type="checkbox" checked={isSplit} onChange={(event) => onSplit((event.target as HTMLInputElement).checked)} /> one chart each
         </label>
       )}
-      <span class="spacer" />
-      <span class="muted hint">Drag to zoom, double-click to reset</span>
     </div>
   );
 }

@@ -93,24 +93,31 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
       void runAgain(tab);
     } else if (isReduced) setZoom(range);
   };
-  const hasNotes = error !== undefined || drawn?.note !== undefined || charts?.[0]?.note !== undefined || drawn?.reducedSql !== undefined;
   const note = drawn?.note ?? charts?.[0]?.note;
+  const hasNotes = error !== undefined || note !== undefined || drawn?.reducedSql !== undefined;
   return (
     <div class="chart-panel" ref={host}>
       <ChartControls columns={result.columns} spec={spec} onSpec={setSpec} aggregate={isReduced ? aggregate : undefined} onAggregate={setAggregate} isSplit={isSplit} onSplit={setSplit} />
-      {hasNotes && <div class="chart-notes">
-        {error && <span class="error-text">{error}</span>}
-        {note && <span>Drawn: {note}.</span>}
-        {drawn?.reducedSql && (
-          <span>
-            Computed at the server with SAMPLE BY.{" "}
-            <button class="link" onClick={() => openTab(`${drawn.reducedSql};\n`, "Chart query")}>
-              Open the query
-            </button>
-          </span>
-        )}
-      </div>}
-      <div class="plots">{charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} onZoom={onZoom} />)}</div>
+      {hasNotes && (
+        <div class="chart-notes">
+          {error && <span class="error-text">{error}</span>}
+          {note && <span>Drawn: {note}.</span>}
+          {drawn?.reducedSql && (
+            <span>
+              Computed at the server with SAMPLE BY.{" "}
+              <button class="link" onClick={() => openTab(`${drawn.reducedSql};\n`, "Chart query")}>
+                Open the query
+              </button>
+            </span>
+          )}
+        </div>
+      )}
+      <div class="plots">
+        <span class="hint" aria-hidden="true">
+          Drag to zoom, double-click to reset
+        </span>
+        {charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} onZoom={onZoom} />)}
+      </div>
     </div>
   );
 }

@@ -26,10 +26,10 @@ function tableCompletions(): Completion[] {
 }
 
 function functionCompletion(name: string, kind: string): Completion {
-  const [, signature, description] = signatureByName.get(name.toLowerCase()) ?? [name, `${name}()`, ""];
-  const isEmpty = signature.endsWith("()") && signature.startsWith(name);
+  const [, signature, description] = signatureByName.get(name.toLowerCase()) ?? [name, "", ""];
+  const hasNoArguments = signature === `${name}()` || (signature === "" && kind === "table function");
   return {
-    ...snippetCompletion(isEmpty && kind !== "table function" ? `${name}(\${})` : isEmpty ? `${name}()` : `${name}(\${})`, { label: name }),
+    ...snippetCompletion(hasNoArguments ? `${name}()` : `${name}(\${})`, { label: name }),
     type: "function",
     detail: signature.slice(name.length) || kind,
     ...(description ? { info: `${signature}\n${description}` } : {}),

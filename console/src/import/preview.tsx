@@ -34,7 +34,7 @@ function valueOf(event: Event): string {
 /** Reason that the dry run gives for a column. */
 function reasonOf(preview: ImportReport, column: string): string {
   const found = preview.found.find(([name]) => name === `column ${column}`);
-  return found?.[1] ?? "";
+  return (found?.[1] ?? "").replace(/^[^:]*: /, "");
 }
 
 function Columns({ preview, choices, onChange }: { preview: ImportReport; choices: Choices; onChange: (choices: Choices) => void }): JSX.Element {
@@ -86,7 +86,7 @@ function Options({ preview, choices, onChange }: { preview: ImportReport | undef
         <select value={choices.partitionBy} onChange={(event) => onChange({ ...choices, partitionBy: valueOf(event) })}>
           {PARTITIONS.map((unit) => (
             <option key={unit} value={unit}>
-              {unit || "by the rows"}
+              {unit || (preview?.partitionBy ? `${preview.partitionBy} (by the rows)` : "by the rows")}
             </option>
           ))}
         </select>
@@ -133,7 +133,7 @@ export function Preview({ kind, preview, choices, isBusy, onChange, onImport }: 
       )}
       {preview && <Columns preview={preview} choices={choices} onChange={onChange} />}
       {preview?.statement && (
-        <pre class="ddl" tabIndex={0} aria-label="Statement that creates the table">
+        <pre class="ddl" role="region" tabIndex={0} aria-label="Statement that creates the table">
           {preview.statement}
         </pre>
       )}

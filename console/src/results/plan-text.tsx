@@ -6,7 +6,7 @@ import type { ResultPages } from "./pages.ts";
 export function PlanText({ result }: { result: ResultPages }): JSX.Element {
   const lines = result.loadedIndexes().map((index) => cellText(result.row(index)?.[0] ?? null));
   return (
-    <pre class="plan" tabIndex={0} aria-label="Query plan">
+    <pre class="plan" role="region" tabIndex={0} aria-label="Query plan">
       {lines.map((line, i) => {
         const [, indent = "", operator = "", rest = ""] = /^(\s*)([A-Za-z]+)(.*)$/s.exec(line) ?? [line, "", "", line];
         return (

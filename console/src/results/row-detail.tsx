@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { cellText, familyOf } from "./cells.ts";
+import { displayText, familyOf } from "./cells.ts";
 import { gridRows, type GridState } from "./grid-state.ts";
 import type { ResultPages } from "./pages.ts";
 
@@ -18,7 +18,7 @@ export function RowDetail({ result, state }: { result: ResultPages; state: GridS
   const index = gridRows(result, state.order.value).indexAt(focus.row);
   const values = result.row(index);
   return (
-    <aside class="row-detail" aria-label="Row">
+    <aside class="row-detail" aria-label="Row" tabIndex={0}>
       <h2>Row {index + 1}</h2>
       <dl>
         {result.columns.map((column, i) => {
@@ -30,7 +30,7 @@ export function RowDetail({ result, state }: { result: ResultPages; state: GridS
                 {column.name} <small>{column.type}</small>
               </dt>
               <dd class={value === null || value === "" ? "null" : isText ? "text" : ""}>
-                {value === "" ? "empty" : pretty(cellText(value), column.type)}
+                {value === "" ? "empty" : pretty(displayText(value, column.type), column.type)}
               </dd>
             </div>
           );

@@ -87,6 +87,7 @@ function FilterField({ state }: { state: GridState }): JSX.Element {
 
 function ExportMenu({ result }: { result: ResultPages }): JSX.Element {
   const hasParquet = useSignal(false);
+  result.version.value;
   const all = plural(result.rowCount, "row");
   const formats: ExportFormat[] = ["CSV", ...(hasParquet.value ? (["Parquet"] as const) : []), "Arrow", "JSON"];
   const server = formats.map((format) => ({

@@ -127,7 +127,7 @@ function TableDetails({ table }: { table: Table }): JSX.Element {
           Open in the editor
         </button>
       </h2>
-      <pre class="ddl" tabIndex={0} aria-label="Definition">{details?.ddl}</pre>
+      <pre class="ddl" role="region" tabIndex={0} aria-label="Definition">{details?.ddl}</pre>
     </div>
   );
 }
