@@ -30,7 +30,7 @@ test("only queries without side effects and random values may be sent again", ()
   for (const query of ["SELECT 1", "cpu LIMIT 5", "FROM t SELECT x", "WITH a AS (SELECT 1) TABLE a", "EXPLAIN SELECT 1", "SHOW TABLES", "SELECT 'insert'", "SELECT \"update\" FROM t", "(SELECT 1)"]) {
     assert.equal(sql.isRepeatable(query), true, query);
   }
-  for (const statement of ["INSERT INTO t VALUES (1) RETURNING x", "DELETE FROM t", "WITH a AS (INSERT INTO t VALUES (1)) SELECT 1", "EXPLAIN ANALYZE DELETE FROM t", "SELECT rnd_int()", "CREATE TABLE t (x INT)", "BACKUP DATABASE TO '/x'", ""]) {
+  for (const statement of ["INSERT INTO t VALUES (1) RETURNING x", "DELETE FROM t", "WITH a AS (INSERT INTO t VALUES (1)) SELECT 1", "EXPLAIN ANALYZE DELETE FROM t", "WITH a AS (SELECT 1) DELETE FROM t", "DECLARE @x := 1 UPDATE t SET v = @x", "SELECT rnd_int()", "CREATE TABLE t (x INT)", "BACKUP DATABASE TO '/x'", ""]) {
     assert.equal(sql.isRepeatable(statement), false, statement);
   }
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { axeSource, openPage, query, run, setEditor, startConsole, summary, until } from "./environment.mjs";
 
 let environment;
@@ -214,6 +215,65 @@ browserTest("live mode repeats the query, also while a write adds rows", async (
   await page.getByRole("menuitem", { name: "Every 750 ms" }).click();
   await query(environment.server, "INSERT INTO live_rows SELECT x::timestamp, x FROM long_sequence(5)");
   await page.waitForFunction(() => document.querySelector('[data-row="0"] [data-column="0"]')?.textContent === "5");
+});
+
+browserTest("a hidden page repeats nothing", async (page) => {
+  await run(page, "SELECT now() AS at");
+  await page.getByTitle("Live: repeat the query").click();
+  await page.getByRole("menuitem", { name: "Every 750 ms" }).click();
+  await page.waitForRequest((request) => request.url().endsWith("/exec"));
+  await page.evaluate(() => Object.defineProperty(document, "hidden", { get: () => window.isHiddenInTest ?? true, configurable: true }));
+  await page.waitForTimeout(1000);
+  let requests = 0;
+  page.on("request", (request) => void (requests += request.url().endsWith("/exec") ? 1 : 0));
+  await page.waitForTimeout(1800);
+  assert.equal(requests, 0);
+  await page.evaluate(() => void (window.isHiddenInTest = false));
+  await page.waitForRequest((request) => request.url().endsWith("/exec"));
+});
+
+browserTest("a statement that writes and returns rows runs once", async (page) => {
+  await query(environment.server, "CREATE TABLE IF NOT EXISTS written (ts TIMESTAMP, v LONG) TIMESTAMP(ts)");
+  await run(page, "INSERT INTO written SELECT x::timestamp, x FROM long_sequence(7000) RETURNING v");
+  assert.equal(await summary(page), "7,000 rows");
+  await page.locator(".grid").focus();
+  await page.keyboard.press("Control+End");
+  await page.waitForFunction(() => document.querySelector('[data-row="6999"] [data-column="0"]')?.textContent === "7000");
+  assert.deepEqual(await query(environment.server, "SELECT count() FROM written"), [[7000]]);
+});
+
+browserTest("line protocol is imported", async (page) => {
+  await page.keyboard.press("Alt+3");
+  await page.getByLabel("File to import").setInputFiles({ name: "m.lp", mimeType: "text/plain", buffer: Buffer.from("lines_in,k=a v=1i 1700000000000000000\nlines_in,k=b v=2i 1700000001000000000\n") });
+  await page.getByRole("button", { name: "Import", exact: true }).last().click();
+  await page.getByText("All lines were written.").waitFor();
+  assert.deepEqual(await query(environment.server, "SELECT k, v FROM lines_in"), [["a", 1], ["b", 2]]);
+});
+
+test("the first load has at most 250 kB, all parts 500 kB, compressed", async () => {
+  const bytes = async (path) => {
+    const response = await fetch(environment.url + path);
+    assert.equal(response.status, 200, path);
+    const text = Buffer.from(await response.arrayBuffer());
+    return { size: gzipSync(text, { level: 9 }).length, text: text.toString() };
+  };
+  const assets = (text) => [...new Set(text.match(/assets\/[\w-]+\.(?:js|css)/g) ?? [])];
+  const page = await bytes("/");
+  let first = page.size;
+  let all = page.size;
+  const seen = new Set();
+  for (const asset of assets(page.text)) {
+    const { size, text } = await bytes(`/${asset}`);
+    [first, all] = [first + size, all + size];
+    seen.add(asset);
+    for (const part of assets(text).filter((name) => !seen.has(name))) {
+      seen.add(part);
+      all += (await bytes(`/${part}`)).size;
+    }
+  }
+  console.log(`# first load ${first} bytes, all ${all} bytes, ${seen.size} files`);
+  assert.ok(seen.size >= 6);
+  assert.ok(first <= 250_000 && all <= 500_000, `${first} ${all}`);
 });
 
 browserTest("the schema page shows columns, partitions and the definition", async (page) => {

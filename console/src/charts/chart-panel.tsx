@@ -11,37 +11,54 @@ import { activeTab, openTab } from "../state/tabs.ts";
 import { ChartControls } from "./chart-controls.tsx";
 import { chartRows, isReducible, type ChartRows } from "./chart-data.ts";
 import { chooseChart, type ChartSpec } from "./choose.ts";
-import { createPlot } from "./plot.ts";
+import { createPlot, updatePlot } from "./plot.ts";
 import { timestampText, type Aggregate } from "./reduce.ts";
 import { chartData, type ChartData } from "./series.ts";
 
 interface PlotProps {
   data: ChartData;
   kind: ChartSpec["kind"];
+  /** True if a zoom asks the server, so that new values replace the visible range. */
+  isZoomedAtServer: boolean;
   onZoom: (range: [number, number] | undefined) => void;
 }
 
 /** Height of the legend in pixels before it is drawn. */
 const LEGEND_HEIGHT = 34;
 
-function Plot({ data, kind, onZoom }: PlotProps): JSX.Element {
+function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
-  const themeName = theme.value;
+  const zoom = useRef(onZoom);
+  const isZoomed = useRef(false);
+  zoom.current = onZoom;
+  // Values of the same series replace those of the chart; everything else creates the chart again.
+  const shape = data.labels ? data : [kind, theme.value, data.xName, ...data.series.map((series) => series.name)].join("\n");
+  const drawn = useRef<ChartData>(data);
   useEffect(() => {
     const element = host.current as HTMLDivElement;
     const sizeOf = (): { width: number; height: number } => {
       const legend = element.querySelector<HTMLElement>(".u-legend")?.offsetHeight ?? LEGEND_HEIGHT;
       return { width: Math.max(200, element.clientWidth), height: Math.max(120, element.clientHeight - legend) };
     };
-    plot.current = createPlot(element, data, { kind, ...sizeOf(), isDark: isDark(), syncKey: "tidalite", onZoom });
+    const zoomed: PlotProps["onZoom"] = (range) => {
+      isZoomed.current = range !== undefined;
+      zoom.current(range);
+    };
+    plot.current = createPlot(element, data, { kind, ...sizeOf(), isDark: isDark(), syncKey: "tidalite", onZoom: zoomed });
+    drawn.current = data;
+    isZoomed.current = false;
     const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf()));
     observer.observe(element);
     return () => {
       observer.disconnect();
       plot.current?.destroy();
     };
-  }, [data, kind, themeName]);
+  }, [shape]);
+  useEffect(() => {
+    if (plot.current && drawn.current !== data) updatePlot(plot.current, data, isZoomedAtServer || !isZoomed.current);
+    drawn.current = data;
+  }, [data]);
   return <div class="plot" ref={host} role="img" aria-label={`${kind} chart of ${data.series.map((s) => s.name).join(", ")}`} />;
 }
 
@@ -93,6 +110,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
       void runAgain(tab);
     } else if (isReduced) setZoom(range);
   };
+  const zoomsAtServer = isReduced || hasTimeRange(activeRun.value?.sql ?? "");
   const note = drawn?.note ?? charts?.[0]?.note;
   const hasNotes = error !== undefined || note !== undefined || drawn?.reducedSql !== undefined;
   return (
@@ -116,7 +134,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
         <span class="hint" aria-hidden="true">
           Drag to zoom, double-click to reset
         </span>
-        {charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} onZoom={onZoom} />)}
+        {charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} isZoomedAtServer={zoomsAtServer} onZoom={onZoom} />)}
       </div>
     </div>
   );

@@ -72,6 +72,20 @@ function xRange(data: ChartData, kind: ChartKind): uPlot.Scale.Range | undefined
   return (_, min, max) => [min - margin, max + margin];
 }
 
+function alignedData(data: ChartData): uPlot.AlignedData {
+  return [data.xs, ...data.series.map((series) => series.values)] as uPlot.AlignedData;
+}
+
+/**
+ * Gives a chart new values. `resetsZoom` shows all of them; otherwise the visible range stays.
+ *
+ * Charts over categories have names in their axes and must be created again.
+ */
+export function updatePlot(plot: uPlot, data: ChartData, resetsZoom: boolean): void {
+  plot.setData(alignedData(data), resetsZoom);
+  if (!resetsZoom) plot.redraw();
+}
+
 /** Draws a chart into an element. */
 export function createPlot(parent: HTMLElement, data: ChartData, options: PlotOptions): uPlot {
   const range = xRange(data, options.kind);
@@ -103,7 +117,7 @@ export function createPlot(parent: HTMLElement, data: ChartData, options: PlotOp
         draw: options.kind === "candles" ? [(u) => drawCandles(u, { up: cssColor("--good"), down: cssColor("--bad") })] : [],
       },
     },
-    [data.xs, ...data.series.map((series) => series.values)] as uPlot.AlignedData,
+    alignedData(data),
     parent,
   );
 }

@@ -12,6 +12,8 @@ export interface GridState {
   widths: Signal<Map<number, number>>;
   /** First visible row. */
   first: number;
+  /** First visible row and the one after the last. */
+  visible: Signal<[lo: number, hi: number]>;
 }
 
 const states = new Map<string, GridState>();
@@ -31,6 +33,7 @@ export function gridStateOf(tab: string, result: ResultPages): GridState {
     selection: signal({ anchor: origin, focus: origin }),
     widths: signal(new Map()),
     first: 0,
+    visible: signal([0, 0]),
   };
   states.set(tab, state);
   return state;

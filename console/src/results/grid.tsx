@@ -57,7 +57,8 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
   }, [state]);
   useLayoutEffect(() => {
     if (!rows.isOrdered) result.want(lo, hi - 1);
-  }, [result, lo, hi, rows.isOrdered]);
+    state.visible.value = scroller.visible(0);
+  }, [result, lo, hi, rows.isOrdered, rows.count]);
 
   function refresh(): void {
     const element = host.current as HTMLDivElement;

@@ -31,6 +31,18 @@ export function rowSummary(result: ResultPages, state: GridState): string {
   return total;
 }
 
+/** Says which rows are visible. */
+function VisibleRows({ result, state }: { result: ResultPages; state: GridState }): JSX.Element | null {
+  const [lo, hi] = state.visible.value;
+  const isPaged = !result.isComplete() && result.query.isRepeatable;
+  if (hi <= lo || resultView.value !== "grid") return null;
+  return (
+    <span class="muted" title={isPaged ? "Rows are read in pages: each page runs the statement again" : undefined}>
+      showing {formatCount(lo + 1)}–{formatCount(hi)}
+    </span>
+  );
+}
+
 function Summary({ run }: { run: Run }): JSX.Element {
   if (run.state === "running" && !run.result) {
     return (
@@ -47,6 +59,7 @@ function Summary({ run }: { run: Run }): JSX.Element {
     <span class="summary" aria-live="polite">
       <span class={`dot ${dot}`} />
       <strong data-testid="row-summary">{text}</strong>
+      {result && state && <VisibleRows result={result} state={state} />}
       <span class="muted">{formatMs(run.elapsedMs)}</span>
       {result?.error && <span class="error-text">a page could not be read: {result.error}</span>}
     </span>

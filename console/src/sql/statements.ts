@@ -51,8 +51,9 @@ export function isRepeatable(sql: string): boolean {
     .map((token) => sql.slice(token.from, token.to).toLowerCase());
   const first = words[0];
   if (first === undefined || WRITES.has(first) || words.some((word) => VOLATILE.test(word))) return false;
-  const explained = first === "explain" && words[1] === "analyze";
-  return !explained && !words.some((word) => word === "returning" || word === "insert");
+  // EXPLAIN ANALYZE runs its statement, and WITH may stand before one that writes.
+  const mayWrite = /^(explain|with|declare)$/.test(first);
+  return !words.some((word) => word === "returning" || (mayWrite && /^(insert|update|delete|merge|analyze)$/.test(word)));
 }
 
 /** Returns the numbers of the parameters `$1`, `$2`, … in ascending order. */
