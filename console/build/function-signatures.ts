@@ -8,7 +8,10 @@ export type FunctionSignature = [name: string, signature: string, description: s
 
 /** Splits a row of a Markdown table at unescaped bars. */
 function cellsOf(line: string): string[] {
-  return line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  return line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
 /** Returns the signatures in the first column of the tables of `docs/functions.md`. */

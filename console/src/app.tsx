@@ -22,7 +22,9 @@ import { Splitter } from "./ui/splitter.tsx";
 
 const SchemaPage = lazyComponent(() => import("./schema/schema-page.tsx").then((module) => module.SchemaPage));
 const ImportPage = lazyComponent(() => import("./import/import-page.tsx").then((module) => module.ImportPage));
-const OperationsPage = lazyComponent(() => import("./operations/operations-page.tsx").then((module) => module.OperationsPage));
+const OperationsPage = lazyComponent(() =>
+  import("./operations/operations-page.tsx").then((module) => module.OperationsPage),
+);
 
 function QueryPage(): JSX.Element {
   return (
@@ -50,10 +52,14 @@ function QueryPage(): JSX.Element {
 
 function Page(): JSX.Element {
   switch (view.value) {
-    case "schema": return <SchemaPage />;
-    case "import": return <ImportPage />;
-    case "operations": return <OperationsPage />;
-    case "query": return <QueryPage />;
+    case "schema":
+      return <SchemaPage />;
+    case "import":
+      return <ImportPage />;
+    case "operations":
+      return <OperationsPage />;
+    case "query":
+      return <QueryPage />;
   }
 }
 

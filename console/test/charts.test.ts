@@ -11,16 +11,33 @@ const number = { name: "v", type: "DOUBLE" };
 const at = (hour: number): string => `2024-01-01T0${hour}:00:00.000000Z`;
 
 test("a time and numbers are lines", () => {
-  assert.deepEqual(chooseChart([time, number], [[at(0), 1], [at(1), 2]], 0), { kind: "line", x: 0, ys: [1], group: -1 });
+  assert.deepEqual(
+    chooseChart(
+      [time, number],
+      [
+        [at(0), 1],
+        [at(1), 2],
+      ],
+      0,
+    ),
+    { kind: "line", x: 0, ys: [1], group: -1 },
+  );
 });
 
 test("several rows of a time have one series for each symbol", () => {
-  const rows = [[at(0), "a", 1], [at(0), "b", 2], [at(1), "a", 3]];
+  const rows = [
+    [at(0), "a", 1],
+    [at(0), "b", 2],
+    [at(1), "a", 3],
+  ];
   const spec = chooseChart([time, symbol, number], rows, 0);
   assert.deepEqual(spec, { kind: "line", x: 0, ys: [2], group: 1 });
   const data = chartData([time, symbol, number], rows, spec!);
   assert.equal(data.xs.length, 2);
-  assert.deepEqual(data.series, [{ name: "a", values: [1, 3] }, { name: "b", values: [2, null] }]);
+  assert.deepEqual(data.series, [
+    { name: "a", values: [1, 3] },
+    { name: "b", values: [2, null] },
+  ]);
 });
 
 test("open, high, low and close are candles", () => {
@@ -29,9 +46,24 @@ test("open, high, low and close are candles", () => {
 });
 
 test("categories are bars, one number is a histogram, two are points, none is no chart", () => {
-  assert.equal(chooseChart([symbol, number], [["a", 1], ["b", 2]], -1)?.kind, "bar");
+  assert.equal(
+    chooseChart(
+      [symbol, number],
+      [
+        ["a", 1],
+        ["b", 2],
+      ],
+      -1,
+    )?.kind,
+    "bar",
+  );
   assert.equal(chooseChart([number], [[1], [2]], -1)?.kind, "histogram");
-  assert.deepEqual(chooseChart([number, { name: "w", type: "LONG" }], [[1, 2]], -1), { kind: "scatter", x: 0, ys: [1], group: -1 });
+  assert.deepEqual(chooseChart([number, { name: "w", type: "LONG" }], [[1, 2]], -1), {
+    kind: "scatter",
+    x: 0,
+    ys: [1],
+    group: -1,
+  });
   assert.equal(chooseChart([symbol, time], [["a", at(0)]], 1), undefined);
 });
 
@@ -49,7 +81,13 @@ test("SAMPLE BY has at most one bucket for each pixel", () => {
   assert.equal(sampleStep(86_400, 1000), "2m");
   assert.equal(sampleStep(1, 1000), "1T");
   const spec = { kind: "line" as const, x: 0, ys: [2], group: 1 };
-  const sql = reducedQuery("SELECT * FROM t -- all", [time, symbol, number], { spec, aggregate: "max", from: 1704067200, to: 1704070800.5, points: 60 });
+  const sql = reducedQuery("SELECT * FROM t -- all", [time, symbol, number], {
+    spec,
+    aggregate: "max",
+    from: 1704067200,
+    to: 1704070800.5,
+    points: 60,
+  });
   assert.equal(
     sql,
     "SELECT ts, k, max(v) AS v\nFROM (\nSELECT * FROM t -- all\n) TIMESTAMP(ts)\nWHERE ts BETWEEN '2024-01-01T00:00:00.000000Z' AND '2024-01-01T01:00:00.500000Z'\nSAMPLE BY 2m",
@@ -59,6 +97,10 @@ test("SAMPLE BY has at most one bucket for each pixel", () => {
 test("times of charts have microseconds and 24 hours", () => {
   assert.equal(timestampText(1704067200.123456), "2024-01-01T00:00:00.123456Z");
   const midnight = 1704067200;
-  assert.deepEqual(timeLabels([midnight - 3600, midnight, midnight + 3600], 3600), ["23:00\n2023-12-31", "00:00\n2024-01-01", "01:00"]);
+  assert.deepEqual(timeLabels([midnight - 3600, midnight, midnight + 3600], 3600), [
+    "23:00\n2023-12-31",
+    "00:00\n2024-01-01",
+    "01:00",
+  ]);
   assert.deepEqual(timeLabels([midnight], 86_400), ["2024-01-01"]);
 });

@@ -7,7 +7,7 @@ import { movedBy } from "../src/results/selection.ts";
 import { expectationAt, tableReferences } from "../src/sql/references.ts";
 
 test("tables of a statement and their names", () => {
-  assert.deepEqual(tableReferences("SELECT * FROM cpu c ASOF JOIN \"my table\" AS r ON (k) WHERE x"), [
+  assert.deepEqual(tableReferences('SELECT * FROM cpu c ASOF JOIN "my table" AS r ON (k) WHERE x'), [
     { table: "cpu", alias: "c" },
     { table: "my table", alias: "r" },
   ]);
@@ -29,8 +29,13 @@ test("what completion expects", () => {
 });
 
 test("signatures come from the tables of the documentation", () => {
-  const page = "| function | is |\n|---|---|\n| `first(x)`, `last(x)` | by `ts` |\n| `a \\| b` | |\ntext `no(x)`\n| `first(y)` | again |";
-  assert.deepEqual(signaturesOf(page), [["first", "first(x)", "by ts"], ["last", "last(x)", "by ts"], ["a", "a | b", ""]]);
+  const page =
+    "| function | is |\n|---|---|\n| `first(x)`, `last(x)` | by `ts` |\n| `a \\| b` | |\ntext `no(x)`\n| `first(y)` | again |";
+  assert.deepEqual(signaturesOf(page), [
+    ["first", "first(x)", "by ts"],
+    ["last", "last(x)", "by ts"],
+    ["a", "a | b", ""],
+  ]);
 });
 
 test("fuzzy matches prefer beginnings of words", () => {
@@ -60,7 +65,8 @@ test("small results scroll by pixels", () => {
 
 test("keys move within the borders", () => {
   const extent = { rows: 10, columns: 3, pageRows: 4 };
-  const key = (name: string, ctrlKey = false) => movedBy({ key: name, ctrlKey, metaKey: false }, { row: 8, column: 1 }, extent);
+  const key = (name: string, ctrlKey = false) =>
+    movedBy({ key: name, ctrlKey, metaKey: false }, { row: 8, column: 1 }, extent);
   assert.deepEqual(key("PageDown"), { row: 9, column: 1 });
   assert.deepEqual(key("ArrowUp", true), { row: 0, column: 1 });
   assert.deepEqual(key("End"), { row: 8, column: 2 });

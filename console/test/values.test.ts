@@ -7,14 +7,30 @@ import { filterTest, nextSort, orderedIndexes } from "../src/results/order.ts";
 import { formatRows } from "../src/results/text-formats.ts";
 
 test("integers beyond 2^53 keep all digits", () => {
-  assert.deepEqual(parseExact('[9223372036854775807,-9223372036854775808,9007199254740991,5]'), ["9223372036854775807", "-9223372036854775808", 9007199254740991, 5]);
-  assert.deepEqual(parseExact('["9223372036854775807 \\" 9223372036854775806",0.1234567890123456789,1.0E300]'), ['9223372036854775807 " 9223372036854775806', 0.1234567890123456789, 1e300]);
+  assert.deepEqual(parseExact("[9223372036854775807,-9223372036854775808,9007199254740991,5]"), [
+    "9223372036854775807",
+    "-9223372036854775808",
+    9007199254740991,
+    5,
+  ]);
+  assert.deepEqual(parseExact('["9223372036854775807 \\" 9223372036854775806",0.1234567890123456789,1.0E300]'), [
+    '9223372036854775807 " 9223372036854775806',
+    0.1234567890123456789,
+    1e300,
+  ]);
   assert.deepEqual(parseExact('{"a":[1,{"b":null}],"c":""}'), { a: [1, { b: null }], c: "" });
 });
 
 test("parameters have the type of their text", () => {
   assert.deepEqual(["5", "-1.5", "true", "NULL", "abc", "'5'", "'it''s'", "2024-01-01"].map(parameterValue), [
-    ["long", "5"], ["double", "-1.5"], ["boolean", true], ["null"], ["text", "abc"], ["text", "5"], ["text", "it's"], ["text", "2024-01-01"],
+    ["long", "5"],
+    ["double", "-1.5"],
+    ["boolean", true],
+    ["null"],
+    ["text", "abc"],
+    ["text", "5"],
+    ["text", "it's"],
+    ["text", "2024-01-01"],
   ]);
 });
 
@@ -35,11 +51,21 @@ test("order of values", () => {
   assert.ok(compareCells("NaN", "1", "number") > 0);
 });
 
-const columns = [{ name: "host", type: "SYMBOL" }, { name: "value", type: "LONG" }, { name: "ts", type: "TIMESTAMP" }];
-const rows = [["b", "10", "2024-01-01T00:00:00Z"], ["a", "9", "2024-01-02T00:00:00Z"], ["", null, null], [null, "9223372036854775807", null]];
+const columns = [
+  { name: "host", type: "SYMBOL" },
+  { name: "value", type: "LONG" },
+  { name: "ts", type: "TIMESTAMP" },
+];
+const rows = [
+  ["b", "10", "2024-01-01T00:00:00Z"],
+  ["a", "9", "2024-01-02T00:00:00Z"],
+  ["", null, null],
+  [null, "9223372036854775807", null],
+];
 
 test("filters", () => {
-  const kept = (filter: string): number[] => rows.flatMap((row, i) => (filterTest(columns, filter)?.(row) ?? true ? [i] : []));
+  const kept = (filter: string): number[] =>
+    rows.flatMap((row, i) => ((filterTest(columns, filter)?.(row) ?? true) ? [i] : []));
   assert.deepEqual(kept(""), [0, 1, 2, 3]);
   assert.deepEqual(kept("value > 9"), [0, 3]);
   assert.deepEqual(kept("value = 9223372036854775807"), [3]);
@@ -61,8 +87,17 @@ test("sorting keeps equal rows in place and cycles by header", () => {
 
 test("rows as text", () => {
   assert.equal(formatRows("TSV", columns, rows.slice(0, 1)), "b\t10\t2024-01-01T00:00:00Z");
-  assert.equal(formatRows("CSV", columns, [["a,\"b\"", null, ""]]), 'host,value,ts\r\n"a,""b""",,""');
-  assert.equal(formatRows("JSON", columns, [["x", "9223372036854775807", null]]), '[\n  {"host":"x","value":9223372036854775807,"ts":null}\n]');
-  assert.equal(formatRows("Markdown", columns, [["a|b", "1", null]]), "| host | value | ts |\n| --- | ---: | --- |\n| a\\|b | 1 |  |");
-  assert.equal(formatRows("SQL values", columns, [["it's", "1", null]]), "INSERT INTO t (host, value, ts) VALUES\n  ('it''s', 1, NULL);");
+  assert.equal(formatRows("CSV", columns, [['a,"b"', null, ""]]), 'host,value,ts\r\n"a,""b""",,""');
+  assert.equal(
+    formatRows("JSON", columns, [["x", "9223372036854775807", null]]),
+    '[\n  {"host":"x","value":9223372036854775807,"ts":null}\n]',
+  );
+  assert.equal(
+    formatRows("Markdown", columns, [["a|b", "1", null]]),
+    "| host | value | ts |\n| --- | ---: | --- |\n| a\\|b | 1 |  |",
+  );
+  assert.equal(
+    formatRows("SQL values", columns, [["it's", "1", null]]),
+    "INSERT INTO t (host, value, ts) VALUES\n  ('it''s', 1, NULL);",
+  );
 });

@@ -52,8 +52,24 @@ export async function startServer(command = "demo", flags = [], env = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tidalite-console-"));
   const [http, ilp] = [await freePort(), await freePort()];
   const log = openSync(join(folder, "log"), "w");
-  const args = [command, "--data", join(folder, "data"), "--http", `127.0.0.1:${http}`, "--ilp", `127.0.0.1:${ilp}`, "--pg", "off", "--health", "off", ...flags];
-  const child = spawn(binary, args, { stdio: ["ignore", log, log], env: { ...process.env, ...env } });
+  const args = [
+    command,
+    "--data",
+    join(folder, "data"),
+    "--http",
+    `127.0.0.1:${http}`,
+    "--ilp",
+    `127.0.0.1:${ilp}`,
+    "--pg",
+    "off",
+    "--health",
+    "off",
+    ...flags,
+  ];
+  const child = spawn(binary, args, {
+    stdio: ["ignore", log, log],
+    env: { ...process.env, ...env },
+  });
   const url = `http://127.0.0.1:${http}`;
   await until(() => child.exitCode !== null || answers(url), `${binary} ${args.join(" ")}`, START_DEADLINE_MS);
   if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
@@ -76,12 +92,16 @@ export async function query(url, sql) {
 /** Waits until the rows of the demo have been written. */
 async function demoLoaded(url) {
   let before = -1;
-  await until(async () => {
-    const [[rows]] = await query(url, "SELECT count() FROM readings").catch(() => [[-1]]);
-    const isComplete = rows > 0 && rows === before;
-    before = rows;
-    return isComplete;
-  }, "rows of the demo", START_DEADLINE_MS);
+  await until(
+    async () => {
+      const [[rows]] = await query(url, "SELECT count() FROM readings").catch(() => [[-1]]);
+      const isComplete = rows > 0 && rows === before;
+      before = rows;
+      return isComplete;
+    },
+    "rows of the demo",
+    START_DEADLINE_MS,
+  );
 }
 
 /** Starts everything for the tests of the console. */
@@ -90,7 +110,10 @@ export async function startConsole({ command = "demo", flags = [], env = {} } = 
   if (command === "demo") await demoLoaded(server.url);
   const isEmbedded = process.env.TIDALITE_CONSOLE === "embedded";
   const proxy = isEmbedded ? undefined : await startProxy(join(consoleFolder, "dist"), server.url);
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  });
   const stop = async () => {
     await browser.close();
     proxy?.stop();
@@ -101,7 +124,12 @@ export async function startConsole({ command = "demo", flags = [], env = {} } = 
 
 /** Opens the console in a new profile and fails the test on errors of the page and violations of its policy. */
 export async function openPage(environment, options = {}) {
-  const context = await environment.browser.newContext({ viewport: { width: 1400, height: 860 }, permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true, ...options });
+  const context = await environment.browser.newContext({
+    viewport: { width: 1400, height: 860 },
+    permissions: ["clipboard-read", "clipboard-write"],
+    acceptDownloads: true,
+    ...options,
+  });
   const page = await context.newPage();
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));

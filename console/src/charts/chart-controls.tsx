@@ -14,7 +14,12 @@ interface ControlsProps {
   onSplit: (isSplit: boolean) => void;
 }
 
-function Select(props: { label: string; value: number | string; options: [value: number | string, text: string][]; onChange: (value: string) => void }): JSX.Element {
+function Select(props: {
+  label: string;
+  value: number | string;
+  options: [value: number | string, text: string][];
+  onChange: (value: string) => void;
+}): JSX.Element {
   return (
     <label class="field">
       <span>{props.label}</span>
@@ -30,7 +35,15 @@ function Select(props: { label: string; value: number | string; options: [value:
 }
 
 /** Choice of the kind of chart and of its columns. */
-export function ChartControls({ columns, spec, onSpec, aggregate, onAggregate, isSplit, onSplit }: ControlsProps): JSX.Element {
+export function ChartControls({
+  columns,
+  spec,
+  onSpec,
+  aggregate,
+  onAggregate,
+  isSplit,
+  onSplit,
+}: ControlsProps): JSX.Element {
   const kinds = CHART_KINDS.filter((kind) => kind !== "candles" || ohlcColumns(columns));
   const named = (test: (family: string) => boolean): [number, string][] =>
     columns.flatMap((column, i): [number, string][] => (test(familyOf(column.type)) ? [[i, column.name]] : []));
@@ -51,7 +64,12 @@ export function ChartControls({ columns, spec, onSpec, aggregate, onAggregate, i
         ))}
       </div>
       {spec.kind !== "histogram" && (
-        <Select label="x" value={spec.x} options={named((family) => family !== "json")} onChange={(x) => onSpec({ ...spec, x: Number(x) })} />
+        <Select
+          label="x"
+          value={spec.x}
+          options={named((family) => family !== "json")}
+          onChange={(x) => onSpec({ ...spec, x: Number(x) })}
+        />
       )}
       {hasValues && (
         <div class="chips" role="group" aria-label="Values">
@@ -63,14 +81,29 @@ export function ChartControls({ columns, spec, onSpec, aggregate, onAggregate, i
         </div>
       )}
       {hasValues && spec.kind !== "histogram" && (
-        <Select label="series" value={spec.group} options={[[-1, "one"], ...named((family) => family === "text" || family === "boolean")]} onChange={(group) => onSpec({ ...spec, group: Number(group) })} />
+        <Select
+          label="series"
+          value={spec.group}
+          options={[[-1, "one"], ...named((family) => family === "text" || family === "boolean")]}
+          onChange={(group) => onSpec({ ...spec, group: Number(group) })}
+        />
       )}
       {aggregate && spec.kind !== "candles" && (
-        <Select label="per pixel" value={aggregate} options={AGGREGATES.map((name) => [name, name])} onChange={(name) => onAggregate(name as Aggregate)} />
+        <Select
+          label="per pixel"
+          value={aggregate}
+          options={AGGREGATES.map((name) => [name, name])}
+          onChange={(name) => onAggregate(name as Aggregate)}
+        />
       )}
       {hasValues && spec.ys.length > 1 && (
         <label class="check">
-          <input type="checkbox" checked={isSplit} onChange={(event) => onSplit((event.target as HTMLInputElement).checked)} /> one chart each
+          <input
+            type="checkbox"
+            checked={isSplit}
+            onChange={(event) => onSplit((event.target as HTMLInputElement).checked)}
+          />{" "}
+          one chart each
         </label>
       )}
     </div>

@@ -18,14 +18,20 @@ export interface ChartRows {
 /** Returns true if the server can compute the points: rows are missing here and the x axis is a time. */
 export function isReducible(result: ResultPages, spec: ChartSpec): boolean {
   const hasTime = spec.x >= 0 && familyOf((result.columns[spec.x] as Column).type) === "time";
-  return !result.isComplete() && result.query.isRepeatable && hasTime && spec.kind !== "histogram" && spec.kind !== "scatter";
+  return (
+    !result.isComplete() && result.query.isRepeatable && hasTime && spec.kind !== "histogram" && spec.kind !== "scatter"
+  );
 }
 
 function loadedRows(result: ResultPages): Row[] {
   return result.loadedIndexes().map((index) => result.row(index) as Row);
 }
 
-async function timeRange(result: ResultPages, spec: ChartSpec, signal: AbortSignal): Promise<[number, number] | undefined> {
+async function timeRange(
+  result: ResultPages,
+  spec: ChartSpec,
+  signal: AbortSignal,
+): Promise<[number, number] | undefined> {
   const sql = rangeQuery(result.query.sql, (result.columns[spec.x] as Column).name);
   const answer = await exec(sql, { params: result.query.params, signal });
   if (answer.kind !== "rows") return undefined;
@@ -47,7 +53,13 @@ export async function chartRows(
   points: number,
   signal: AbortSignal,
 ): Promise<ChartRows> {
-  const plain = (note: string | undefined): ChartRows => ({ columns: result.columns, rows: loadedRows(result), spec, reducedSql: undefined, note });
+  const plain = (note: string | undefined): ChartRows => ({
+    columns: result.columns,
+    rows: loadedRows(result),
+    spec,
+    reducedSql: undefined,
+    note,
+  });
   if (result.isComplete()) return plain(undefined);
   const partial = `only the ${result.loadedCount()} loaded rows of ${result.isExact ? "" : "at least "}${result.rowCount}`;
   if (!isReducible(result, spec)) return plain(partial);
@@ -59,5 +71,11 @@ export async function chartRows(
   if (answer.kind !== "rows") return plain(partial);
   const hasGroup = spec.group >= 0;
   const ys = spec.ys.map((_, i) => i + (hasGroup ? 2 : 1));
-  return { columns: answer.columns, rows: answer.rows, spec: { ...spec, x: 0, group: hasGroup ? 1 : -1, ys }, reducedSql: sql, note: undefined };
+  return {
+    columns: answer.columns,
+    rows: answer.rows,
+    spec: { ...spec, x: 0, group: hasGroup ? 1 : -1, ys },
+    reducedSql: sql,
+    note: undefined,
+  };
 }

@@ -33,7 +33,9 @@ function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element 
   const isZoomed = useRef(false);
   zoom.current = onZoom;
   // Values of the same series replace those of the chart; everything else creates the chart again.
-  const shape = data.labels ? data : [kind, theme.value, data.xName, ...data.series.map((series) => series.name)].join("\n");
+  const shape = data.labels
+    ? data
+    : [kind, theme.value, data.xName, ...data.series.map((series) => series.name)].join("\n");
   const drawn = useRef<ChartData>(data);
   useEffect(() => {
     const element = host.current as HTMLDivElement;
@@ -45,7 +47,13 @@ function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element 
       isZoomed.current = range !== undefined;
       zoom.current(range);
     };
-    plot.current = createPlot(element, data, { kind, ...sizeOf(), isDark: isDark(), syncKey: "tidalite", onZoom: zoomed });
+    plot.current = createPlot(element, data, {
+      kind,
+      ...sizeOf(),
+      isDark: isDark(),
+      syncKey: "tidalite",
+      onZoom: zoomed,
+    });
     drawn.current = data;
     isZoomed.current = false;
     const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf()));
@@ -59,7 +67,14 @@ function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element 
     if (plot.current && drawn.current !== data) updatePlot(plot.current, data, isZoomedAtServer || !isZoomed.current);
     drawn.current = data;
   }, [data]);
-  return <div class="plot" ref={host} role="img" aria-label={`${kind} chart of ${data.series.map((s) => s.name).join(", ")}`} />;
+  return (
+    <div
+      class="plot"
+      ref={host}
+      role="img"
+      aria-label={`${kind} chart of ${data.series.map((s) => s.name).join(", ")}`}
+    />
+  );
 }
 
 /** Splits data into one chart for each series. */
@@ -68,7 +83,10 @@ function split(data: ChartData, isSplit: boolean): ChartData[] {
 }
 
 function sampleRows(result: ResultPages): Row[] {
-  return result.loadedIndexes().slice(0, 2000).map((index) => result.row(index) as Row);
+  return result
+    .loadedIndexes()
+    .slice(0, 2000)
+    .map((index) => result.row(index) as Row);
 }
 
 export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
@@ -99,7 +117,10 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
     return () => abort.abort();
   }, [result, spec, aggregate, zoom, isReduced, isReduced ? 0 : version]);
 
-  const charts = useMemo(() => drawn && split(chartData(drawn.columns, drawn.rows, drawn.spec), isSplit && drawn.spec.kind !== "candles"), [drawn, isSplit]);
+  const charts = useMemo(
+    () => drawn && split(chartData(drawn.columns, drawn.rows, drawn.spec), isSplit && drawn.spec.kind !== "candles"),
+    [drawn, isSplit],
+  );
   if (!spec) return <div class="empty-panel">No column has numbers to draw.</div>;
   const onZoom = (range: [number, number] | undefined): void => {
     const run = activeRun.peek();
@@ -115,7 +136,15 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
   const hasNotes = error !== undefined || note !== undefined || drawn?.reducedSql !== undefined;
   return (
     <div class="chart-panel" ref={host}>
-      <ChartControls columns={result.columns} spec={spec} onSpec={setSpec} aggregate={isReduced ? aggregate : undefined} onAggregate={setAggregate} isSplit={isSplit} onSplit={setSplit} />
+      <ChartControls
+        columns={result.columns}
+        spec={spec}
+        onSpec={setSpec}
+        aggregate={isReduced ? aggregate : undefined}
+        onAggregate={setAggregate}
+        isSplit={isSplit}
+        onSplit={setSplit}
+      />
       {hasNotes && (
         <div class="chart-notes">
           {error && <span class="error-text">{error}</span>}
@@ -134,7 +163,15 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
         <span class="hint" aria-hidden="true">
           Drag to zoom, double-click to reset
         </span>
-        {charts?.map((data, i) => <Plot key={i} data={data} kind={drawn?.spec.kind ?? "line"} isZoomedAtServer={zoomsAtServer} onZoom={onZoom} />)}
+        {charts?.map((data, i) => (
+          <Plot
+            key={i}
+            data={data}
+            kind={drawn?.spec.kind ?? "line"}
+            isZoomedAtServer={zoomsAtServer}
+            onZoom={onZoom}
+          />
+        ))}
       </div>
     </div>
   );

@@ -26,7 +26,9 @@ function distinctCount(rows: Row[], column: number): number {
 
 /** Returns the columns open, high, low and close, if all of them exist. */
 export function ohlcColumns(columns: Column[]): number[] | undefined {
-  const found = OHLC.map((name) => columns.findIndex((c) => c.name.toLowerCase() === name && familyOf(c.type) === "number"));
+  const found = OHLC.map((name) =>
+    columns.findIndex((c) => c.name.toLowerCase() === name && familyOf(c.type) === "number"),
+  );
   return found.includes(-1) ? undefined : found;
 }
 
@@ -44,7 +46,13 @@ export function chooseChart(columns: Column[], rows: Row[], timestamp: number): 
     if (ohlc) return { kind: "candles", x: time, ys: ohlc, group: -1 };
     const hasOneTime = distinctCount(rows, time) <= 1 && rows.length > 1;
     const isSeries = group >= 0 && distinctCount(rows, time) < rows.length;
-    if (!hasOneTime) return { kind: "line", x: time, ys: isSeries ? [first] : numbers.slice(0, SERIES_CHOSEN_MAX), group: isSeries ? group : -1 };
+    if (!hasOneTime)
+      return {
+        kind: "line",
+        x: time,
+        ys: isSeries ? [first] : numbers.slice(0, SERIES_CHOSEN_MAX),
+        group: isSeries ? group : -1,
+      };
   }
   const category = texts[0];
   if (category !== undefined) return { kind: "bar", x: category, ys: numbers.slice(0, 2), group: -1 };
@@ -57,6 +65,7 @@ export function withKind(spec: ChartSpec, kind: ChartKind, columns: Column[]): C
   const numbers = columns.flatMap((c, i) => (familyOf(c.type) === "number" ? [i] : []));
   if (kind === "candles") return { ...spec, kind, ys: ohlcColumns(columns) ?? spec.ys, group: -1 };
   if (kind === "histogram") return { ...spec, kind, ys: spec.ys.slice(0, 1), group: -1 };
-  if (kind === "scatter" && spec.x < 0) return { ...spec, kind, x: numbers.find((i) => !spec.ys.includes(i)) ?? numbers[0] ?? -1 };
+  if (kind === "scatter" && spec.x < 0)
+    return { ...spec, kind, x: numbers.find((i) => !spec.ys.includes(i)) ?? numbers[0] ?? -1 };
   return { ...spec, kind };
 }

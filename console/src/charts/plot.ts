@@ -5,8 +5,30 @@ import { timeLabels } from "./time-labels.ts";
 import { barPaths, drawCandles } from "./paths.ts";
 import type { ChartData } from "./series.ts";
 
-const DARK = ["#4cc9c4", "#f2a65a", "#8fa8ff", "#e78ac3", "#9ccf6b", "#e5d04f", "#c79bf2", "#f47c7c", "#6fb6e8", "#c0a87a"];
-const LIGHT = ["#0d7f86", "#c65d00", "#3f5fd0", "#b5327f", "#4b8510", "#937a00", "#7d41c2", "#c62f2f", "#1f76b4", "#7c6433"];
+const DARK = [
+  "#4cc9c4",
+  "#f2a65a",
+  "#8fa8ff",
+  "#e78ac3",
+  "#9ccf6b",
+  "#e5d04f",
+  "#c79bf2",
+  "#f47c7c",
+  "#6fb6e8",
+  "#c0a87a",
+];
+const LIGHT = [
+  "#0d7f86",
+  "#c65d00",
+  "#3f5fd0",
+  "#b5327f",
+  "#4b8510",
+  "#937a00",
+  "#7d41c2",
+  "#c62f2f",
+  "#1f76b4",
+  "#7c6433",
+];
 
 export interface PlotOptions {
   kind: ChartKind;
@@ -29,12 +51,18 @@ function colorOf(series: number, isDark: boolean): string {
 }
 
 function compact(value: number): string {
-  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3)) return value.toExponential(2).replace(/\.?0+e/, "e");
+  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3))
+    return value.toExponential(2).replace(/\.?0+e/, "e");
   return String(Math.round(value * 1000) / 1000);
 }
 
 function axes(data: ChartData): uPlot.Axis[] {
-  const common = { stroke: cssColor("--muted"), grid: { stroke: cssColor("--line-faint"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
+  const common = {
+    stroke: cssColor("--muted"),
+    grid: { stroke: cssColor("--line-faint"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+  };
   const { labels } = data;
   const x: uPlot.Axis = { ...common, space: 70 };
   if (data.isTime) x.values = (_, splits, __, ___, step) => timeLabels(splits, step);
@@ -48,17 +76,38 @@ function axes(data: ChartData): uPlot.Axis[] {
 
 function seriesOf(data: ChartData, { kind, isDark }: PlotOptions): uPlot.Series[] {
   const { labels } = data;
-  const first: uPlot.Series = labels ? { label: data.xName, value: (_, at) => (at === null ? "–" : (labels[at] ?? "")) } : { label: data.xName, value: (_, at) => (at === null || at === undefined ? "–" : compact(at)) };
-  if (data.isTime) first.value = (_, at) => (at === null ? "–" : new Date(at * 1000).toISOString().replace("T", " ").replace(/(\.000)?Z$/, ""));
-  return [first, ...data.series.map(({ name }, i): uPlot.Series => {
-    const color = colorOf(i, isDark);
-    const value: uPlot.Series["value"] = (_, at) => (at === null || at === undefined ? "–" : compact(at));
-    const base: uPlot.Series = { label: name, stroke: color, width: 1.5, value, points: { show: false }, spanGaps: false };
-    if (kind === "candles") return { ...base, paths: () => null, width: 0 };
-    if (kind === "bar" || kind === "histogram") return { ...base, fill: color, width: 0, paths: barPaths(data.series.length) };
-    if (kind === "scatter") return { ...base, paths: () => null, points: { show: true, size: 5, fill: color, width: 0 } };
-    return kind === "area" ? { ...base, fill: `${color}33` } : base;
-  })];
+  const first: uPlot.Series = labels
+    ? { label: data.xName, value: (_, at) => (at === null ? "–" : (labels[at] ?? "")) }
+    : { label: data.xName, value: (_, at) => (at === null || at === undefined ? "–" : compact(at)) };
+  if (data.isTime)
+    first.value = (_, at) =>
+      at === null
+        ? "–"
+        : new Date(at * 1000)
+            .toISOString()
+            .replace("T", " ")
+            .replace(/(\.000)?Z$/, "");
+  return [
+    first,
+    ...data.series.map(({ name }, i): uPlot.Series => {
+      const color = colorOf(i, isDark);
+      const value: uPlot.Series["value"] = (_, at) => (at === null || at === undefined ? "–" : compact(at));
+      const base: uPlot.Series = {
+        label: name,
+        stroke: color,
+        width: 1.5,
+        value,
+        points: { show: false },
+        spanGaps: false,
+      };
+      if (kind === "candles") return { ...base, paths: () => null, width: 0 };
+      if (kind === "bar" || kind === "histogram")
+        return { ...base, fill: color, width: 0, paths: barPaths(data.series.length) };
+      if (kind === "scatter")
+        return { ...base, paths: () => null, points: { show: true, size: 5, fill: color, width: 0 } };
+      return kind === "area" ? { ...base, fill: `${color}33` } : base;
+    }),
+  ];
 }
 
 /** Returns true if the y axis should begin at zero. */
@@ -109,12 +158,17 @@ export function createPlot(parent: HTMLElement, data: ChartData, options: PlotOp
         bind: { dblclick: (_, __, handler) => (event) => (options.onZoom(undefined), handler(event)) },
       },
       hooks: {
-        setSelect: [(u) => {
-          if (u.select.width < 3) return null;
-          options.onZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
-          return null;
-        }],
-        draw: options.kind === "candles" ? [(u) => drawCandles(u, { up: cssColor("--good"), down: cssColor("--bad") })] : [],
+        setSelect: [
+          (u) => {
+            if (u.select.width < 3) return null;
+            options.onZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
+            return null;
+          },
+        ],
+        draw:
+          options.kind === "candles"
+            ? [(u) => drawCandles(u, { up: cssColor("--good"), down: cssColor("--bad") })]
+            : [],
       },
     },
     alignedData(data),

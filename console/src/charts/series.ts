@@ -31,7 +31,7 @@ function valueOf(row: Row, column: number, columns: Column[]): number | null {
 /** Returns the least of 1, 2 and 5 times a power of ten that is not below `width`. */
 function roundWidth(width: number): number {
   const power = 10 ** Math.floor(Math.log10(width));
-  return (([1, 2, 5, 10].find((factor) => factor * power >= width * (1 - 1e-9)) ?? 10) * power);
+  return ([1, 2, 5, 10].find((factor) => factor * power >= width * (1 - 1e-9)) ?? 10) * power;
 }
 
 /** Counts values in bins of equal, round width, at most `bins` and one more; `xs` are the lower bounds of the bins. */
@@ -50,14 +50,31 @@ function histogramData(columns: Column[], rows: Row[], spec: ChartSpec): ChartDa
   const values = rows.map((row) => valueOf(row, column, columns)).filter((value) => value !== null);
   const { xs, counts } = histogram(values);
   const name = "rows";
-  return { xs, xName: (columns[column] as Column).name, isTime: false, labels: undefined, series: [{ name, values: counts }], note: undefined };
+  return {
+    xs,
+    xName: (columns[column] as Column).name,
+    isTime: false,
+    labels: undefined,
+    series: [{ name, values: counts }],
+    note: undefined,
+  };
 }
 
 function categoryData(columns: Column[], rows: Row[], spec: ChartSpec): ChartData {
   const shown = rows.slice(0, CATEGORIES_MAX);
-  const series = spec.ys.map((y) => ({ name: (columns[y] as Column).name, values: shown.map((row) => valueOf(row, y, columns)) }));
+  const series = spec.ys.map((y) => ({
+    name: (columns[y] as Column).name,
+    values: shown.map((row) => valueOf(row, y, columns)),
+  }));
   const note = rows.length > shown.length ? `first ${CATEGORIES_MAX} of ${rows.length} rows` : undefined;
-  return { xs: shown.map((_, i) => i), xName: (columns[spec.x] as Column).name, isTime: false, labels: shown.map((row) => cellText(row[spec.x] ?? null)), series, note };
+  return {
+    xs: shown.map((_, i) => i),
+    xName: (columns[spec.x] as Column).name,
+    isTime: false,
+    labels: shown.map((row) => cellText(row[spec.x] ?? null)),
+    series,
+    note,
+  };
 }
 
 /** Positions on the x axis in ascending order, each once. */
@@ -97,9 +114,19 @@ function scatterData(columns: Column[], rows: Row[], spec: ChartSpec): ChartData
     .map((row) => ({ row, x: valueOf(row, spec.x, columns) }))
     .filter((point): point is { row: Row; x: number } => point.x !== null)
     .sort((a, b) => a.x - b.x);
-  const series = spec.ys.map((y) => ({ name: (columns[y] as Column).name, values: sorted.map(({ row }) => valueOf(row, y, columns)) }));
+  const series = spec.ys.map((y) => ({
+    name: (columns[y] as Column).name,
+    values: sorted.map(({ row }) => valueOf(row, y, columns)),
+  }));
   const isTime = familyOf((columns[spec.x] as Column).type) === "time";
-  return { xs: sorted.map((point) => point.x), xName: (columns[spec.x] as Column).name, isTime, labels: undefined, series, note: undefined };
+  return {
+    xs: sorted.map((point) => point.x),
+    xName: (columns[spec.x] as Column).name,
+    isTime,
+    labels: undefined,
+    series,
+    note: undefined,
+  };
 }
 
 /** Returns the values that a chart draws. */
@@ -111,6 +138,9 @@ export function chartData(columns: Column[], rows: Row[], spec: ChartSpec): Char
   const xs = sortedPositions(rows, spec.x, columns);
   const series = groupedSeries(columns, rows, spec, new Map(xs.map((x, i) => [x, i])));
   const groups = spec.group < 0 ? 0 : groupNames(rows, spec.group).length;
-  const note = groups > SERIES_MAX ? `first ${SERIES_MAX} of ${groups} values of ${(columns[spec.group] as Column).name}` : undefined;
+  const note =
+    groups > SERIES_MAX
+      ? `first ${SERIES_MAX} of ${groups} values of ${(columns[spec.group] as Column).name}`
+      : undefined;
   return { xs, xName: (columns[spec.x] as Column).name, isTime: family === "time", labels: undefined, series, note };
 }

@@ -1,4 +1,9 @@
-import { snippetCompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import {
+  snippetCompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
 import signatures from "virtual:function-signatures";
 import { expectationAt, tableReferences, type TableReference } from "../sql/references.ts";
 import { quoteName, statementAt } from "../sql/statements.ts";
@@ -41,7 +46,10 @@ let functionList: { source: unknown; list: Completion[] } | undefined;
 function functionCompletions(): Completion[] {
   const source = functions.value;
   if (functionList?.source !== source) {
-    const list = source.map(({ name, type }) => ({ ...functionCompletion(name, type), boost: signatureByName.has(name.toLowerCase()) ? 0 : -5 }));
+    const list = source.map(({ name, type }) => ({
+      ...functionCompletion(name, type),
+      boost: signatureByName.has(name.toLowerCase()) ? 0 : -5,
+    }));
     functionList = { source, list };
   }
   return functionList.list;
@@ -51,7 +59,9 @@ function keywordCompletions(): Completion[] {
   const words = new Set([...STATIC_KEYWORDS, ...keywords.value]);
   const common = new Set(STATIC_KEYWORDS);
   const plain = [...words].map((label) => ({ label, type: "keyword", boost: common.has(label) ? -1 : -20 }));
-  const clauses = CLAUSES.map(({ label, template, detail }) => snippetCompletion(template, { label, detail, type: "keyword", boost: 2 }));
+  const clauses = CLAUSES.map(({ label, template, detail }) =>
+    snippetCompletion(template, { label, detail, type: "keyword", boost: 2 }),
+  );
   const types = TYPES.map((label) => ({ label, type: "type", boost: -10 }));
   return [...clauses, ...plain, ...types];
 }
@@ -94,6 +104,11 @@ export async function completeSql(context: CompletionContext): Promise<Completio
     const starts = sql.slice(0, context.pos - statement.from).trim() === (word?.text ?? "");
     return { from, validFor, options: starts ? [...keywordCompletions(), ...tableCompletions()] : tableCompletions() };
   }
-  const options = [...(await columnCompletions(references)), ...functionCompletions(), ...keywordCompletions(), ...tableCompletions().slice(0, 200)];
+  const options = [
+    ...(await columnCompletions(references)),
+    ...functionCompletions(),
+    ...keywordCompletions(),
+    ...tableCompletions().slice(0, 200),
+  ];
   return { from, validFor, options };
 }

@@ -21,6 +21,7 @@ import {
 import { splitStatements, statementAt } from "../sql/statements.ts";
 import { activeRun } from "../state/run.ts";
 import { completeSql } from "./completion.ts";
+import { hoverDescription } from "./hover.ts";
 import { sqlLanguage } from "./language.ts";
 import { sqlLinter } from "./lint.ts";
 
@@ -69,6 +70,7 @@ export function editorExtensions(commands: EditorCommands): Extension {
     search({ top: true }),
     placeholder("SELECT …   Ctrl-Enter runs the statement, Ctrl-Space completes, Ctrl-K lists the commands"),
     currentStatement,
+    hoverDescription,
     sqlLanguage,
     sqlLinter(() => activeRun.peek()),
     EditorView.contentAttributes.of({ "aria-label": "SQL editor" }),

@@ -54,7 +54,8 @@ function wordStyle(word: string, stream: StringStream): string | null {
   const isCall = stream.match(/^\s*\(/, false) !== null;
   if (style === "function") return isCall ? "function" : null;
   if (style === undefined) return isCall ? "function" : null;
-  if (style === "keyword" && /^(timestamp|first|last|year|month|day|hour|minute|second)$/i.test(word) && isCall) return "function";
+  if (style === "keyword" && /^(timestamp|first|last|year|month|day|hour|minute|second)$/i.test(word) && isCall)
+    return "function";
   return style;
 }
 
@@ -85,8 +86,15 @@ const language = StreamLanguage.define<State>({
   startState: () => ({ close: undefined, style: "" }),
   copyState: (state) => ({ ...state }),
   token,
-  tokenTable: { quotedName: tags.special(tags.string), variable: tags.variableName, function: tags.function(tags.variableName) },
-  languageData: { commentTokens: { line: "--", block: { open: "/*", close: "*/" } }, closeBrackets: { brackets: ["(", "[", "'", '"'] } },
+  tokenTable: {
+    quotedName: tags.special(tags.string),
+    variable: tags.variableName,
+    function: tags.function(tags.variableName),
+  },
+  languageData: {
+    commentTokens: { line: "--", block: { open: "/*", close: "*/" } },
+    closeBrackets: { brackets: ["(", "[", "'", '"'] },
+  },
 });
 
 const style = HighlightStyle.define([

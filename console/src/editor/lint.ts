@@ -28,7 +28,10 @@ function rangeAt(sql: string, position: number): [number, number] {
   return token ? [token.from, token.to] : [Math.max(0, index - 1), sql.length];
 }
 
-function diagnostic(statement: Statement, problem: { message: string; position: number; hint: string | undefined }): Diagnostic {
+function diagnostic(
+  statement: Statement,
+  problem: { message: string; position: number; hint: string | undefined },
+): Diagnostic {
   const [from, to] = rangeAt(statement.text, problem.position);
   return {
     from: statement.from + from,

@@ -9,6 +9,7 @@ import { activeTab, openTab } from "../state/tabs.ts";
 import { view } from "../state/view.ts";
 import { formatBytes } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
+import { notify } from "../ui/notice.tsx";
 import { Preview, type Choices } from "./preview.tsx";
 import { Report } from "./report.tsx";
 import { importCsv, importOther, kindOf, tableNameOf, type ImportReport } from "./send.ts";
@@ -26,7 +27,9 @@ interface State {
 const NO_CHOICES = { types: {}, timestamp: "", partitionBy: "", atomicity: "skipCol" as const };
 
 function columnsOption(choices: Choices): string {
-  return Object.entries(choices.types).map(([name, type]) => `${quoteName(name)} ${type}`).join(", ");
+  return Object.entries(choices.types)
+    .map(([name, type]) => `${quoteName(name)} ${type}`)
+    .join(", ");
 }
 
 function showRows(table: string): void {
@@ -67,7 +70,10 @@ export function ImportPage(): JSX.Element {
   const open = (file: File | undefined): void => {
     if (!file) return;
     const kind = kindOf(file.name);
-    const error = kind === "unsupported" ? "The server reads CSV, line protocol and Arrow streams over HTTP. For Parquet use tidalite import or read_parquet()." : undefined;
+    const error =
+      kind === "unsupported"
+        ? "The server reads CSV, line protocol and Arrow streams over HTTP. For Parquet use tidalite import or read_parquet()."
+        : undefined;
     const choices = { ...NO_CHOICES, table: tableNameOf(file.name) };
     state.value = { file, choices, preview: undefined, report: undefined, summary: undefined, error, isBusy: false };
     if (kind === "csv") void send(true);
@@ -79,7 +85,10 @@ export function ImportPage(): JSX.Element {
   const onDrop = (event: DragEvent): void => {
     event.preventDefault();
     isOver.value = false;
-    open(event.dataTransfer?.files[0]);
+    const files = event.dataTransfer?.files;
+    if (files && files.length > 1)
+      notify(`${files.length} files were dropped: only ${files[0]?.name} was opened`, true);
+    open(files?.[0]);
   };
   const current = state.value;
   return (
@@ -102,12 +111,20 @@ export function ImportPage(): JSX.Element {
             </button>
           </p>
           <p class="muted">CSV or TSV (plain, gzip, zstd), line protocol (.ilp, .lp), Arrow stream (.arrows)</p>
-          <input ref={input} type="file" class="visually-hidden" aria-label="File to import" tabIndex={-1} onChange={(event) => open((event.target as HTMLInputElement).files?.[0])} />
+          <input
+            ref={input}
+            type="file"
+            class="visually-hidden"
+            aria-label="File to import"
+            tabIndex={-1}
+            onChange={(event) => open((event.target as HTMLInputElement).files?.[0])}
+          />
         </div>
         {current && (
           <>
             <p class="file-line">
-              <Icon name="table" size={14} /> <strong>{current.file.name}</strong> <span class="muted">{formatBytes(current.file.size)}</span>
+              <Icon name="table" size={14} /> <strong>{current.file.name}</strong>{" "}
+              <span class="muted">{formatBytes(current.file.size)}</span>
               {current.isBusy && <span class="spinner small" aria-label="Working" />}
             </p>
             {current.error && (
@@ -116,10 +133,27 @@ export function ImportPage(): JSX.Element {
               </p>
             )}
             {kindOf(current.file.name) !== "unsupported" && !current.report && !current.summary && (
-              <Preview kind={kindOf(current.file.name)} preview={current.preview} choices={current.choices} isBusy={current.isBusy} onChange={choose} onImport={() => void send(false)} />
+              <Preview
+                kind={kindOf(current.file.name)}
+                preview={current.preview}
+                choices={current.choices}
+                isBusy={current.isBusy}
+                onChange={choose}
+                onImport={() => void send(false)}
+              />
             )}
-            {current.summary && <p class="report-line"><span class="dot done" /> {current.summary}</p>}
-            {current.report && <Report report={current.report} table={current.choices.table} onQuery={() => showRows(current.choices.table)} />}
+            {current.summary && (
+              <p class="report-line">
+                <span class="dot done" /> {current.summary}
+              </p>
+            )}
+            {current.report && (
+              <Report
+                report={current.report}
+                table={current.choices.table}
+                onQuery={() => showRows(current.choices.table)}
+              />
+            )}
           </>
         )}
       </div>

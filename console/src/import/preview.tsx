@@ -37,7 +37,15 @@ function reasonOf(preview: ImportReport, column: string): string {
   return (found?.[1] ?? "").replace(/^[^:]*: /, "");
 }
 
-function Columns({ preview, choices, onChange }: { preview: ImportReport; choices: Choices; onChange: (choices: Choices) => void }): JSX.Element {
+function Columns({
+  preview,
+  choices,
+  onChange,
+}: {
+  preview: ImportReport;
+  choices: Choices;
+  onChange: (choices: Choices) => void;
+}): JSX.Element {
   return (
     <div class="data-table" tabIndex={0} role="region" aria-label="Columns that were found">
       <table>
@@ -53,7 +61,11 @@ function Columns({ preview, choices, onChange }: { preview: ImportReport; choice
             <tr key={name}>
               <td>{name}</td>
               <td>
-                <select aria-label={`Type of ${name}`} value={choices.types[name] ?? type} onChange={(event) => onChange({ ...choices, types: { ...choices.types, [name]: valueOf(event) } })}>
+                <select
+                  aria-label={`Type of ${name}`}
+                  value={choices.types[name] ?? type}
+                  onChange={(event) => onChange({ ...choices, types: { ...choices.types, [name]: valueOf(event) } })}
+                >
                   {[...new Set([type, ...TYPES])].map((option) => (
                     <option key={option}>{option}</option>
                   ))}
@@ -68,7 +80,15 @@ function Columns({ preview, choices, onChange }: { preview: ImportReport; choice
   );
 }
 
-function Options({ preview, choices, onChange }: { preview: ImportReport | undefined; choices: Choices; onChange: (choices: Choices) => void }): JSX.Element {
+function Options({
+  preview,
+  choices,
+  onChange,
+}: {
+  preview: ImportReport | undefined;
+  choices: Choices;
+  onChange: (choices: Choices) => void;
+}): JSX.Element {
   const times = preview?.columns.filter(({ type }) => /TIMESTAMP|DATE/.test(type)) ?? [];
   return (
     <>
@@ -93,7 +113,10 @@ function Options({ preview, choices, onChange }: { preview: ImportReport | undef
       </label>
       <label class="field">
         <span>On error</span>
-        <select value={choices.atomicity} onChange={(event) => onChange({ ...choices, atomicity: valueOf(event) as Choices["atomicity"] })}>
+        <select
+          value={choices.atomicity}
+          onChange={(event) => onChange({ ...choices, atomicity: valueOf(event) as Choices["atomicity"] })}
+        >
           {ON_ERROR.map(([value, text]) => (
             <option key={value} value={value}>
               {text}
@@ -114,7 +137,12 @@ export function Preview({ kind, preview, choices, isBusy, onChange, onImport }: 
         {kind !== "lines" && (
           <label class="field">
             <span>Table</span>
-            <input type="text" value={choices.table} onChange={(event) => onChange({ ...choices, table: valueOf(event) })} spellcheck={false} />
+            <input
+              type="text"
+              value={choices.table}
+              onChange={(event) => onChange({ ...choices, table: valueOf(event) })}
+              spellcheck={false}
+            />
           </label>
         )}
         {kind === "csv" && <Options preview={preview} choices={choices} onChange={onChange} />}

@@ -11,7 +11,15 @@ const REJECTED = [
 ];
 
 /** Outcome of an import: rows, columns with errors, and the records that were left out. */
-export function Report({ report, table, onQuery }: { report: ImportReport; table: string; onQuery: () => void }): JSX.Element {
+export function Report({
+  report,
+  table,
+  onQuery,
+}: {
+  report: ImportReport;
+  table: string;
+  onQuery: () => void;
+}): JSX.Element {
   const bad = [...(report.rejected ?? []), ...(report.nulled ?? [])].slice(0, 200) as unknown as RowObject[];
   return (
     <section class="import-report" aria-label="Result of the import">

@@ -15,7 +15,10 @@ export function kindOf(name: string): FileKind {
 /** Returns a table name for a file. */
 export function tableNameOf(file: string): string {
   const stem = file.replace(/\.(gz|zst)$/i, "").replace(/\.[^.]*$/, "");
-  const name = stem.toLowerCase().replace(/[^a-z0-9_]+/g, "_").replace(/^_+|_+$/g, "");
+  const name = stem
+    .toLowerCase()
+    .replace(/[^a-z0-9_]+/g, "_")
+    .replace(/^_+|_+$/g, "");
   return /^[a-z_]/.test(name) ? name : `t_${name}`;
 }
 
@@ -69,7 +72,12 @@ export async function importCsv(file: File, options: ImportOptions, signal: Abor
   if (options.isDryRun) query.set("dryRun", "true");
   const isCompressed = /\.(gz|zst)$/i.test(file.name);
   const body = options.isDryRun && !isCompressed ? await wholeLines(file) : file;
-  const response = await request(`/imp?${query}`, { method: "POST", body, headers: { "Content-Type": "text/csv" }, signal });
+  const response = await request(`/imp?${query}`, {
+    method: "POST",
+    body,
+    headers: { "Content-Type": "text/csv" },
+    signal,
+  });
   const report = await jsonOf(response);
   if (!response.ok || (report["status"] !== undefined && report["status"] !== "OK")) {
     throw new Error(String(report["status"] ?? report["error"] ?? report["message"] ?? `status ${response.status}`));
@@ -85,6 +93,12 @@ async function wholeLines(file: File): Promise<Blob> {
 }
 
 async function jsonOf(response: Response): Promise<{ [key: string]: Json }> {
+  if (response.status === 413) {
+    return {
+      status:
+        "the file is larger than a request may be (http.body_bytes_max); tidalite import --server sends files of any size",
+    };
+  }
   const text = await response.text();
   try {
     return JSON.parse(text) as { [key: string]: Json };
@@ -97,7 +111,9 @@ async function jsonOf(response: Response): Promise<{ [key: string]: Json }> {
 export async function importOther(file: File, table: string, signal: AbortSignal): Promise<string> {
   const isArrow = kindOf(file.name) === "arrow";
   const path = isArrow ? `/write/arrow?${new URLSearchParams({ table })}` : "/write";
-  const headers: Record<string, string> = { "Content-Type": isArrow ? "application/vnd.apache.arrow.stream" : "text/plain" };
+  const headers: Record<string, string> = {
+    "Content-Type": isArrow ? "application/vnd.apache.arrow.stream" : "text/plain",
+  };
   if (/\.gz$/i.test(file.name)) headers["Content-Encoding"] = "gzip";
   const response = await request(path, { method: "POST", body: file, headers, signal });
   if (response.status === 204) return "All lines were written.";

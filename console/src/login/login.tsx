@@ -11,7 +11,9 @@ async function refusal(authorization: string): Promise<string | undefined> {
   if (response.ok) return undefined;
   setAuthorization(null);
   if (response.status === 429) return (await response.text()).trim();
-  return response.status === 401 ? "User name, password or token are not correct." : `The server answered ${response.status}.`;
+  return response.status === 401
+    ? "User name, password or token are not correct."
+    : `The server answered ${response.status}.`;
 }
 
 /** Login with user name and password (HTTP basic) or with a token. The credentials are kept for this browser tab. */
@@ -23,7 +25,9 @@ export function Login(): JSX.Element {
     const form = new FormData(event.target as HTMLFormElement);
     const field = (name: string): string => String(form.get(name) ?? "");
     const isToken = method.peek() === "token";
-    error.value = await refusal(isToken ? `Bearer ${field("token")}` : basicAuthorization(field("user"), field("password")));
+    error.value = await refusal(
+      isToken ? `Bearer ${field("token")}` : basicAuthorization(field("user"), field("password")),
+    );
     if (error.peek() !== undefined) return;
     loginRequired.value = false;
     await loadSchema();

@@ -145,7 +145,9 @@ function HealthCards({ current }: { current: Snapshot | undefined }): JSX.Elemen
 export function OperationsPage(): JSX.Element {
   useEffect(() => {
     void refresh();
-    void rowsOf("SELECT name, setting, short_desc FROM pg_settings ORDER BY name").then((rows) => (settings.value = rows));
+    void rowsOf("SELECT name, setting, short_desc FROM pg_settings ORDER BY name").then(
+      (rows) => (settings.value = rows),
+    );
     const timer = setInterval(() => void (document.hidden || refresh()), REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
@@ -164,11 +166,27 @@ export function OperationsPage(): JSX.Element {
         </header>
         <HealthCards current={current} />
         <h2>Running statements</h2>
-        <DataTable label="Running statements" columns={ACTIVITY_FIELDS} rows={current?.activity ?? []} empty="No statement is running." action={cancel} />
+        <DataTable
+          label="Running statements"
+          columns={ACTIVITY_FIELDS}
+          rows={current?.activity ?? []}
+          empty="No statement is running."
+          action={cancel}
+        />
         <h2>Statement statistics</h2>
-        <DataTable label="Statement statistics" columns={STATISTICS_FIELDS} rows={current?.statistics ?? []} empty="No statements yet." />
+        <DataTable
+          label="Statement statistics"
+          columns={STATISTICS_FIELDS}
+          rows={current?.statistics ?? []}
+          empty="No statements yet."
+        />
         <h2>Tables since the start</h2>
-        <DataTable label="Tables since the start" columns={METRICS_FIELDS} rows={current?.metrics ?? []} empty="No tables." />
+        <DataTable
+          label="Tables since the start"
+          columns={METRICS_FIELDS}
+          rows={current?.metrics ?? []}
+          empty="No tables."
+        />
         <h2>Settings of the session</h2>
         <DataTable label="Settings" columns={SETTING_FIELDS} rows={settings.value} empty="No settings." />
       </div>

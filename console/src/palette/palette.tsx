@@ -48,18 +48,47 @@ function PaletteDialog(): JSX.Element {
     event.preventDefault();
   };
   return (
-    <dialog class="palette" ref={dialog} aria-label="Commands" onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+    <dialog
+      class="palette"
+      ref={dialog}
+      aria-label="Commands"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+    >
       <input
-        type="text" placeholder="Type a command, a table or a statement of the history" aria-label="Command" role="combobox" aria-expanded="true" aria-controls="palette-list"
-        aria-activedescendant={`command-${active}`} value={query} autoFocus spellcheck={false} onKeyDown={press}
+        type="text"
+        placeholder="Type a command, a table or a statement of the history"
+        aria-label="Command"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={`command-${active}`}
+        value={query}
+        autoFocus
+        spellcheck={false}
+        onKeyDown={press}
         onInput={(event) => (setQuery((event.target as HTMLInputElement).value), setActive(0))}
       />
       <div id="palette-list" role="listbox" aria-label="Commands">
         {commands.map((command, i) => (
-          <div key={i} id={`command-${i}`} role="option" aria-selected={i === active} class="palette-item" onPointerMove={() => setActive(i)} onClick={() => choose(command)}>
+          <div
+            key={i}
+            id={`command-${i}`}
+            role="option"
+            aria-selected={i === active}
+            class="palette-item"
+            onPointerMove={() => setActive(i)}
+            onClick={() => choose(command)}
+          >
             <small>{command.group}</small>
             <span>{command.title}</span>
-            {command.keys && <span class="keys">{command.keys.split(" ").map((key) => <kbd key={key}>{key}</kbd>)}</span>}
+            {command.keys && (
+              <span class="keys">
+                {command.keys.split(" ").map((key) => (
+                  <kbd key={key}>{key}</kbd>
+                ))}
+              </span>
+            )}
           </div>
         ))}
         {commands.length === 0 && <p class="tree-note">No command matches.</p>}

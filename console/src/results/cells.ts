@@ -61,7 +61,9 @@ export function compareCells(a: Cell, b: Cell, family: Family): number {
 /** Width of a column in pixels for its name and its first values. */
 export function columnWidth(column: Column, values: Cell[], charWidth: number): number {
   const family = familyOf(column.type);
-  const texts = values.map((value) => (family === "time" && value !== null ? timeText(cellText(value)) : displayText(value, column.type)));
+  const texts = values.map((value) =>
+    family === "time" && value !== null ? timeText(cellText(value)) : displayText(value, column.type),
+  );
   const widest = texts.reduce((most, text) => Math.max(most, text.length), 4);
   const header = Math.max(column.name.length + 3, column.type.length + 2);
   return Math.round(Math.min(420, Math.max(64, Math.max(widest, header) * charWidth + 24)));

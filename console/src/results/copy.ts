@@ -14,7 +14,10 @@ export async function copySelection(format: TextFormat, result: ResultPages, sta
   const { top, bottom, left, right } = boundsOf(state.selection.peek());
   const count = bottom - top + 1;
   if (count > COPY_ROWS_MAX) {
-    notify(`${formatCount(count)} rows are more than the clipboard takes (${formatCount(COPY_ROWS_MAX)}): use Export`, true);
+    notify(
+      `${formatCount(count)} rows are more than the clipboard takes (${formatCount(COPY_ROWS_MAX)}): use Export`,
+      true,
+    );
     return;
   }
   const rows = gridRows(result, state.order.peek());

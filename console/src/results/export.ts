@@ -19,7 +19,10 @@ let parquetKnown: Promise<boolean> | undefined;
 
 /** Returns true if the server can write Parquet. */
 export function exportsParquet(): Promise<boolean> {
-  parquetKnown ??= send("Parquet", "SELECT 1 AS x", []).then((response) => response.ok, () => false);
+  parquetKnown ??= send("Parquet", "SELECT 1 AS x", []).then(
+    (response) => response.ok,
+    () => false,
+  );
   return parquetKnown;
 }
 

@@ -51,7 +51,12 @@ export function GridHead({ columns, timestamp, layout, range, state, gutter, wid
         class={familyOf(column.type) === "number" ? "head right" : "head"}
         style={{ left: px(gutter + (layout.lefts[i] as number)), width: px(layout.widths[i] as number) }}
       >
-        <button class="head-button" tabIndex={-1} title={`${column.name} ${column.type}: sort the loaded rows`} onClick={() => toggle(i)}>
+        <button
+          class="head-button"
+          tabIndex={-1}
+          title={`${column.name} ${column.type}: sort the loaded rows`}
+          onClick={() => toggle(i)}
+        >
           <span class="head-name">{column.name}</span>
           {isSorted && <Icon name={sort.isDescending ? "down" : "up"} size={11} />}
           <span class="head-type">

@@ -58,7 +58,13 @@ export function GridRow(props: GridRowProps): JSX.Element {
     );
   }
   return (
-    <div class={index % 2 ? "grid-row odd" : "grid-row"} role="row" aria-rowindex={row + 2} data-row={row} style={{ transform: `translateY(${top}px)` }}>
+    <div
+      class={index % 2 ? "grid-row odd" : "grid-row"}
+      role="row"
+      aria-rowindex={row + 2}
+      data-row={row}
+      style={{ transform: `translateY(${top}px)` }}
+    >
       <div class="row-number" role="rowheader" aria-colindex={1} style={{ width: px(gutter) }}>
         {index + 1}
       </div>

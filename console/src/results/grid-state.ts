@@ -64,5 +64,10 @@ function rowsOf(result: ResultPages, order: Order): GridRows {
     return { count: result.reachable, indexAt: (row) => row, isPartial: false, isOrdered: false };
   }
   const indexes = orderedIndexes(result.columns, result.loadedIndexes(), (index) => result.row(index), order);
-  return { count: indexes.length, indexAt: (row) => indexes[row] ?? -1, isPartial: !result.isComplete(), isOrdered: true };
+  return {
+    count: indexes.length,
+    indexAt: (row) => indexes[row] ?? -1,
+    isPartial: !result.isComplete(),
+    isOrdered: true,
+  };
 }

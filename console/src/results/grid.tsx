@@ -90,7 +90,10 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
     if (!cell || event.button !== 0) return;
     if (cell.column < 0) {
       const anchor = event.shiftKey ? state.selection.peek().anchor.row : cell.row;
-      state.selection.value = { anchor: { row: anchor, column: 0 }, focus: { row: cell.row, column: result.columns.length - 1 } };
+      state.selection.value = {
+        anchor: { row: anchor, column: 0 },
+        focus: { row: cell.row, column: result.columns.length - 1 },
+      };
     } else state.selection.value = { anchor: event.shiftKey ? state.selection.peek().anchor : cell, focus: cell };
   };
   const onPointerMove = (event: PointerEvent): void => {
@@ -104,7 +107,10 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
     const isCommand = event.ctrlKey || event.metaKey;
     if (target) select(target, event.shiftKey);
     else if (isCommand && event.key === "a") {
-      state.selection.value = { anchor: { row: 0, column: 0 }, focus: { row: rows.count - 1, column: result.columns.length - 1 } };
+      state.selection.value = {
+        anchor: { row: 0, column: 0 },
+        focus: { row: rows.count - 1, column: result.columns.length - 1 },
+      };
     } else if (isCommand && event.key === "c") void copySelection("TSV", result, state);
     else if (event.key === "Enter") onOpenRow();
     else if (event.key === "s" && !isCommand) {
@@ -119,17 +125,49 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
     const index = rows.indexAt(row);
     const y = top + (row - scroller.first) * ROW_HEIGHT;
     visible.push(
-      <GridRow key={row} row={row} index={index} top={y} values={result.row(index)} columns={result.columns} layout={layout} range={range} selected={selected} focus={selection.focus} gutter={gutter} />,
+      <GridRow
+        key={row}
+        row={row}
+        index={index}
+        top={y}
+        values={result.row(index)}
+        columns={result.columns}
+        layout={layout}
+        range={range}
+        selected={selected}
+        focus={selection.focus}
+        gutter={gutter}
+      />,
     );
   }
   const width = gutter + layout.total + 60;
   return (
     <div
-      class="grid" ref={host} role="grid" tabIndex={0} aria-label="Rows" aria-rowcount={rows.count + 1} aria-colcount={result.columns.length + 1}
-      aria-activedescendant="focused-cell" aria-multiselectable="true"
-      onScroll={onScroll} onWheel={onWheel} onPointerDown={onPointerDown} onPointerMove={onPointerMove} onKeyDown={onKeyDown} onDblClick={onOpenRow}
+      class="grid"
+      ref={host}
+      role="grid"
+      tabIndex={0}
+      aria-label="Rows"
+      aria-rowcount={rows.count + 1}
+      aria-colcount={result.columns.length + 1}
+      aria-activedescendant="focused-cell"
+      aria-multiselectable="true"
+      onScroll={onScroll}
+      onWheel={onWheel}
+      onPointerDown={onPointerDown}
+      onPointerMove={onPointerMove}
+      onKeyDown={onKeyDown}
+      onDblClick={onOpenRow}
     >
-      <GridHead columns={result.columns} timestamp={result.timestamp} layout={layout} range={range} state={state} gutter={gutter} width={width} />
+      <GridHead
+        columns={result.columns}
+        timestamp={result.timestamp}
+        layout={layout}
+        range={range}
+        state={state}
+        gutter={gutter}
+        width={width}
+      />
       <div class="grid-body" role="rowgroup" style={{ height: px(scroller.contentHeight), width: px(width) }}>
         {visible}
       </div>
@@ -137,9 +175,15 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
   );
 }
 
-function revealColumn(element: HTMLDivElement, column: number, layout: ReturnType<typeof columnLayout>, gutter: number): void {
+function revealColumn(
+  element: HTMLDivElement,
+  column: number,
+  layout: ReturnType<typeof columnLayout>,
+  gutter: number,
+): void {
   const left = layout.lefts[column] ?? 0;
   const right = left + (layout.widths[column] ?? 0);
   if (left < element.scrollLeft) element.scrollLeft = left;
-  else if (right + gutter > element.scrollLeft + element.clientWidth) element.scrollLeft = right + gutter - element.clientWidth;
+  else if (right + gutter > element.scrollLeft + element.clientWidth)
+    element.scrollLeft = right + gutter - element.clientWidth;
 }

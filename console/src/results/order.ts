@@ -30,7 +30,11 @@ function comparison(columns: Column[], term: string): Test | undefined {
   const column = columns[index];
   if (!column) return undefined;
   if (/^null$/i.test(wanted)) return (row) => (row[index] === null) === (operator === "=");
-  if (operator === "~") return (row) => cellText(row[index] ?? null).toLowerCase().includes(wanted.toLowerCase());
+  if (operator === "~")
+    return (row) =>
+      cellText(row[index] ?? null)
+        .toLowerCase()
+        .includes(wanted.toLowerCase());
   const family = familyOf(column.type);
   const value = family === "boolean" ? wanted.toLowerCase() === "true" : wanted;
   const isPrefix = family === "time" && operator === "=";
@@ -40,12 +44,19 @@ function comparison(columns: Column[], term: string): Test | undefined {
     if (isPrefix) return cellText(cell).replace("T", " ").startsWith(wanted.replace("T", " "));
     const order = compareCells(cell, value, family);
     switch (operator) {
-      case "=": return order === 0;
-      case "<>": case "!=": return order !== 0;
-      case "<": return order < 0;
-      case "<=": return order <= 0;
-      case ">": return order > 0;
-      default: return order >= 0;
+      case "=":
+        return order === 0;
+      case "<>":
+      case "!=":
+        return order !== 0;
+      case "<":
+        return order < 0;
+      case "<=":
+        return order <= 0;
+      case ">":
+        return order > 0;
+      default:
+        return order >= 0;
     }
   };
 }
@@ -57,17 +68,28 @@ function comparison(columns: Column[], term: string): Test | undefined {
  * compares a column; every other term is searched in all columns without regard to case.
  */
 export function filterTest(columns: Column[], text: string): Test | undefined {
-  const terms = text.split(";").map((term) => term.trim()).filter((term) => term !== "");
+  const terms = text
+    .split(";")
+    .map((term) => term.trim())
+    .filter((term) => term !== "");
   if (terms.length === 0) return undefined;
   const tests = terms.map((term): Test => {
     const needle = term.toLowerCase();
-    return comparison(columns, term) ?? ((row) => row.some((cell) => cell !== null && cellText(cell).toLowerCase().includes(needle)));
+    return (
+      comparison(columns, term) ??
+      ((row) => row.some((cell) => cell !== null && cellText(cell).toLowerCase().includes(needle)))
+    );
   });
   return (row) => tests.every((test) => test(row));
 }
 
 /** Returns the indexes of the rows that the filter leaves, in the order of the sort. */
-export function orderedIndexes(columns: Column[], indexes: number[], rowAt: (index: number) => Row | undefined, order: Order): number[] {
+export function orderedIndexes(
+  columns: Column[],
+  indexes: number[],
+  rowAt: (index: number) => Row | undefined,
+  order: Order,
+): number[] {
   const test = filterTest(columns, order.filter);
   const kept = test ? indexes.filter((index) => test(rowAt(index) ?? [])) : [...indexes];
   const { sort } = order;

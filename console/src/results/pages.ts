@@ -104,7 +104,7 @@ export class ResultPages {
     this.requested.add(page);
     try {
       const answer = await this.exec({ limit: [lo + 1, lo + PAGE_ROWS] });
-      if (answer) this.pages.set(page, answer.rows);
+      if (answer) this.take(page, answer.rows);
       this.removeFarPages(page);
       this.error = undefined;
     } catch (error) {
@@ -114,6 +114,15 @@ export class ResultPages {
       this.requested.delete(page);
       this.version.value += 1;
     }
+  }
+
+  /** Keeps a page; a page that is not full ends a result of which only a lower bound was known. */
+  private take(page: number, rows: Row[]): void {
+    this.pages.set(page, rows);
+    if (this.isExact) return;
+    const end = page * PAGE_ROWS + rows.length;
+    this.isExact = rows.length > 0 && rows.length < PAGE_ROWS;
+    this.rowCount = this.isExact ? end : Math.max(this.rowCount, rows.length === 0 ? 0 : end + 1);
   }
 
   private async exec(options: { limit: [number, number]; count?: boolean }): Promise<Rows | undefined> {
@@ -148,7 +157,10 @@ export class ResultPages {
 }
 
 /** Runs a query and returns its first rows, or the answer of a statement without rows. */
-export async function openResult(query: Query, signal: AbortSignal): Promise<ResultPages | { updated: number | undefined }> {
+export async function openResult(
+  query: Query,
+  signal: AbortSignal,
+): Promise<ResultPages | { updated: number | undefined }> {
   const { sql, params } = query;
   if (!query.isRepeatable) {
     const answer = await exec(sql, { params, signal, limit: [1, UNREPEATABLE_ROWS], count: true });

@@ -33,20 +33,33 @@ export interface Extent {
 }
 
 /** Returns the cell that a key moves to; `undefined` for keys that do not move. */
-export function movedBy(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">, from: CellPosition, extent: Extent): CellPosition | undefined {
+export function movedBy(
+  event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">,
+  from: CellPosition,
+  extent: Extent,
+): CellPosition | undefined {
   const far = event.ctrlKey || event.metaKey;
   const [lastRow, lastColumn] = [extent.rows - 1, extent.columns - 1];
   const target = ((): CellPosition | undefined => {
     switch (event.key) {
-      case "ArrowDown": return { ...from, row: far ? lastRow : from.row + 1 };
-      case "ArrowUp": return { ...from, row: far ? 0 : from.row - 1 };
-      case "ArrowRight": return { ...from, column: far ? lastColumn : from.column + 1 };
-      case "ArrowLeft": return { ...from, column: far ? 0 : from.column - 1 };
-      case "PageDown": return { ...from, row: from.row + extent.pageRows };
-      case "PageUp": return { ...from, row: from.row - extent.pageRows };
-      case "Home": return { row: far ? 0 : from.row, column: 0 };
-      case "End": return { row: far ? lastRow : from.row, column: lastColumn };
-      default: return undefined;
+      case "ArrowDown":
+        return { ...from, row: far ? lastRow : from.row + 1 };
+      case "ArrowUp":
+        return { ...from, row: far ? 0 : from.row - 1 };
+      case "ArrowRight":
+        return { ...from, column: far ? lastColumn : from.column + 1 };
+      case "ArrowLeft":
+        return { ...from, column: far ? 0 : from.column - 1 };
+      case "PageDown":
+        return { ...from, row: from.row + extent.pageRows };
+      case "PageUp":
+        return { ...from, row: from.row - extent.pageRows };
+      case "Home":
+        return { row: far ? 0 : from.row, column: 0 };
+      case "End":
+        return { row: far ? lastRow : from.row, column: lastColumn };
+      default:
+        return undefined;
     }
   })();
   if (!target) return undefined;

@@ -35,7 +35,8 @@ function jsonRow(columns: Column[], row: Row): string {
 
 function sqlValue(column: Column, cell: Row[number]): string {
   if (cell === null) return "NULL";
-  const isPlain = (familyOf(column.type) === "number" && /^-?[\d.]+(e[+-]?\d+)?$/i.test(cellText(cell))) || typeof cell === "boolean";
+  const isPlain =
+    (familyOf(column.type) === "number" && /^-?[\d.]+(e[+-]?\d+)?$/i.test(cellText(cell))) || typeof cell === "boolean";
   return isPlain ? cellText(cell) : quoteText(cellText(cell));
 }
 
@@ -48,10 +49,14 @@ function markdown(columns: Column[], rows: Row[]): string {
 /** Returns rows as text. TSV of the clipboard has no header, so that cells can be pasted into sheets. */
 export function formatRows(format: TextFormat, columns: Column[], rows: Row[]): string {
   switch (format) {
-    case "TSV": return rows.map(tsvRow).join("\n");
-    case "CSV": return [csvRow(columns.map((column) => column.name)), ...rows.map(csvRow)].join("\r\n");
-    case "JSON": return `[\n${rows.map((row) => `  ${jsonRow(columns, row)}`).join(",\n")}\n]`;
-    case "Markdown": return markdown(columns, rows);
+    case "TSV":
+      return rows.map(tsvRow).join("\n");
+    case "CSV":
+      return [csvRow(columns.map((column) => column.name)), ...rows.map(csvRow)].join("\r\n");
+    case "JSON":
+      return `[\n${rows.map((row) => `  ${jsonRow(columns, row)}`).join(",\n")}\n]`;
+    case "Markdown":
+      return markdown(columns, rows);
     case "SQL values": {
       const names = columns.map((column) => quoteName(column.name)).join(", ");
       const values = rows.map((row) => `  (${row.map((cell, i) => sqlValue(columns[i] as Column, cell)).join(", ")})`);

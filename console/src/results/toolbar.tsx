@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { cancelRun, type Run } from "../state/run.ts";
+import { sortedQuery } from "../sql/statements.ts";
+import { cancelRun, runStatements, type Run } from "../state/run.ts";
 import { INTERVALS_MS, live, setLive } from "../state/live.ts";
-import { activeTab } from "../state/tabs.ts";
+import { activeTab, openTab } from "../state/tabs.ts";
 import { isDetailOpen, resultView, type ResultView } from "../state/view.ts";
 import { formatCount, formatMs } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
@@ -43,6 +44,23 @@ function VisibleRows({ result, state }: { result: ResultPages; state: GridState 
   );
 }
 
+/** Offers to sort all rows at the server while the grid sorts only the loaded ones. */
+function SortAll({ result, state }: { result: ResultPages; state: GridState }): JSX.Element | null {
+  const { sort } = state.order.value;
+  const column = sort && result.columns[sort.column];
+  if (!column || result.isComplete() || !result.query.isRepeatable) return null;
+  const sortAll = (): void => {
+    const sql = sortedQuery(result.query.sql, column.name, sort.isDescending);
+    openTab(`${sql};\n`, "Sorted");
+    void runStatements(activeTab.peek().id, [{ text: sql, from: 0 }]);
+  };
+  return (
+    <button class="link" onClick={sortAll}>
+      sort all rows
+    </button>
+  );
+}
+
 function Summary({ run }: { run: Run }): JSX.Element {
   if (run.state === "running" && !run.result) {
     return (
@@ -54,12 +72,13 @@ function Summary({ run }: { run: Run }): JSX.Element {
   const { result } = run;
   const dot = run.error ? "failed" : run.state === "cancelled" ? "idle" : "done";
   const state = result && gridStateOf(activeTab.value.id, result);
-  const text = result && state ? rowSummary(result, state) : (run.error ? "failed" : run.state);
+  const text = result && state ? rowSummary(result, state) : run.error ? "failed" : run.state;
   return (
     <span class="summary" aria-live="polite">
       <span class={`dot ${dot}`} />
       <strong data-testid="row-summary">{text}</strong>
       {result && state && <VisibleRows result={result} state={state} />}
+      {result && state && <SortAll result={result} state={state} />}
       <span class="muted">{formatMs(run.elapsedMs)}</span>
       {result?.error && <span class="error-text">a page could not be read: {result.error}</span>}
     </span>
@@ -93,7 +112,15 @@ function FilterField({ state }: { state: GridState }): JSX.Element {
   return (
     <label class="filter" title={hint}>
       <Icon name="filter" size={13} />
-      <input type="text" placeholder="Filter loaded rows" aria-label="Filter loaded rows" value={state.order.value.filter} onInput={set} onKeyDown={clear} spellcheck={false} />
+      <input
+        type="text"
+        placeholder="Filter loaded rows"
+        aria-label="Filter loaded rows"
+        value={state.order.value.filter}
+        onInput={set}
+        onKeyDown={clear}
+        spellcheck={false}
+      />
     </label>
   );
 }
@@ -153,10 +180,21 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
       {result && state && resultView.value === "grid" && (
         <>
           <FilterField state={state} />
-          <button class="button ghost" aria-pressed={isDetailOpen.value} title="Values of the row (Enter)" onClick={toggleDetail}>
+          <button
+            class="button ghost"
+            aria-pressed={isDetailOpen.value}
+            title="Values of the row (Enter)"
+            onClick={toggleDetail}
+          >
             <Icon name="detail" size={14} /> Row
           </button>
-          <Menu label="Copy the selection as" items={TEXT_FORMATS.map((format) => ({ label: `Copy as ${format}`, run: () => void copySelection(format, result, state) }))}>
+          <Menu
+            label="Copy the selection as"
+            items={TEXT_FORMATS.map((format) => ({
+              label: `Copy as ${format}`,
+              run: () => void copySelection(format, result, state),
+            }))}
+          >
             <Icon name="copy" size={14} /> Copy
           </Menu>
         </>

@@ -35,7 +35,11 @@ async function readDetails(table: Table): Promise<Details> {
     rowsOrNone(definition),
     rowsOrNone(`table_columns(${text})`),
     isView ? [] : rowsOrNone(`table_partitions(${text})`),
-    isView ? [] : rowsOrNone(`SELECT "column", sum(bytes) AS bytes, sum("logicalBytes") AS logical, string_agg(DISTINCT encoding, ', ') AS encodings FROM storage() WHERE table_name = ${text} GROUP BY "column"`),
+    isView
+      ? []
+      : rowsOrNone(
+          `SELECT "column", sum(bytes) AS bytes, sum("logicalBytes") AS logical, string_agg(DISTINCT encoding, ', ') AS encodings FROM storage() WHERE table_name = ${text} GROUP BY "column"`,
+        ),
   ]);
   return { ddl: String(ddl[0]?.["ddl"] ?? ""), columns, partitions, storage };
 }
@@ -46,8 +50,15 @@ function withStorage({ columns, storage }: Details): RowObject[] {
   return columns.map((column) => {
     const stored = byColumn.get(column["column"] ?? null);
     const [bytes, logical] = [Number(stored?.["bytes"] ?? 0), Number(stored?.["logical"] ?? 0)];
-    const role = column["designated"] === true ? "designated timestamp" : column["upsertKey"] === true ? "upsert key" : "";
-    return { ...column, role, bytes: bytes || null, ratio: bytes ? `${(logical / bytes).toFixed(1)} ×` : null, encodings: stored?.["encodings"] ?? null };
+    const role =
+      column["designated"] === true ? "designated timestamp" : column["upsertKey"] === true ? "upsert key" : "";
+    return {
+      ...column,
+      role,
+      bytes: bytes || null,
+      ratio: bytes ? `${(logical / bytes).toFixed(1)} ×` : null,
+      encodings: stored?.["encodings"] ?? null,
+    };
   });
 }
 
@@ -87,7 +98,8 @@ function TableDetails({ table }: { table: Table }): JSX.Element {
     void readDetails(table).then((read) => isCurrent && setDetails(read));
     return () => void (isCurrent = false);
   }, [table.name]);
-  const sum = (field: string): number => (details?.partitions ?? []).reduce((total, row) => total + Number(row[field] ?? 0), 0);
+  const sum = (field: string): number =>
+    (details?.partitions ?? []).reduce((total, row) => total + Number(row[field] ?? 0), 0);
   const query = (): void => {
     view.value = "query";
     previewTable(table);
@@ -114,11 +126,21 @@ function TableDetails({ table }: { table: Table }): JSX.Element {
         <Fact name="Designated timestamp" value={table.timestamp ?? "none"} />
       </dl>
       <h2>Columns</h2>
-      <DataTable label="Columns" columns={COLUMN_FIELDS} rows={details ? withStorage(details) : []} empty={details ? "No columns." : "Loading …"} />
+      <DataTable
+        label="Columns"
+        columns={COLUMN_FIELDS}
+        rows={details ? withStorage(details) : []}
+        empty={details ? "No columns." : "Loading …"}
+      />
       {table.kind !== "view" && (
         <>
           <h2>Partitions</h2>
-          <DataTable label="Partitions" columns={PARTITION_FIELDS} rows={details?.partitions ?? []} empty={details ? "No partitions yet." : "Loading …"} />
+          <DataTable
+            label="Partitions"
+            columns={PARTITION_FIELDS}
+            rows={details?.partitions ?? []}
+            empty={details ? "No partitions yet." : "Loading …"}
+          />
         </>
       )}
       <h2>
@@ -127,7 +149,9 @@ function TableDetails({ table }: { table: Table }): JSX.Element {
           Open in the editor
         </button>
       </h2>
-      <pre class="ddl" role="region" tabIndex={0} aria-label="Definition">{details?.ddl}</pre>
+      <pre class="ddl" role="region" tabIndex={0} aria-label="Definition">
+        {details?.ddl}
+      </pre>
     </div>
   );
 }
@@ -140,7 +164,11 @@ export function SchemaPage(): JSX.Element {
     <div class="page two">
       <nav class="page-list" aria-label="Tables">
         {all.map((entry) => (
-          <button key={entry.name} aria-current={entry === table ? "true" : undefined} onClick={() => showTable(entry.name)}>
+          <button
+            key={entry.name}
+            aria-current={entry === table ? "true" : undefined}
+            onClick={() => showTable(entry.name)}
+          >
             <Icon name={entry.kind === "table" ? "table" : "view"} size={14} />
             <span>{entry.name}</span>
             <small>{entry.kind === "view" ? "view" : formatCount(entry.rows)}</small>
@@ -148,7 +176,11 @@ export function SchemaPage(): JSX.Element {
         ))}
         {all.length === 0 && <p class="tree-note">No tables</p>}
       </nav>
-      {table ? <TableDetails key={table.name} table={table} /> : <div class="empty-panel">There are no tables yet: import a file or run CREATE TABLE.</div>}
+      {table ? (
+        <TableDetails key={table.name} table={table} />
+      ) : (
+        <div class="empty-panel">There are no tables yet: import a file or run CREATE TABLE.</div>
+      )}
     </div>
   );
 }

@@ -48,10 +48,20 @@ function TableEntry({ table, isOpen, onToggle }: { table: Table; isOpen: boolean
           <span class="tree-name">{table.name}</span>
           <small>{table.kind === "view" ? "view" : formatCount(table.rows)}</small>
         </button>
-        <button class="tree-action" title={`Rows of ${table.name}`} aria-label={`Rows of ${table.name}`} onClick={() => previewTable(table)}>
+        <button
+          class="tree-action"
+          title={`Rows of ${table.name}`}
+          aria-label={`Rows of ${table.name}`}
+          onClick={() => previewTable(table)}
+        >
           <Icon name="play" size={12} />
         </button>
-        <button class="tree-action" title={`Details of ${table.name}`} aria-label={`Details of ${table.name}`} onClick={() => showTable(table.name)}>
+        <button
+          class="tree-action"
+          title={`Details of ${table.name}`}
+          aria-label={`Details of ${table.name}`}
+          onClick={() => showTable(table.name)}
+        >
           <Icon name="schema" size={13} />
         </button>
       </div>
@@ -73,8 +83,20 @@ function TableTree(): JSX.Element {
     <>
       <label class="sidebar-search">
         <Icon name="search" size={13} />
-        <input type="text" placeholder="Find a table" aria-label="Find a table" value={filter.value} onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)} spellcheck={false} />
-        <button class="icon-button" aria-label="Read the schema again" title="Read the schema again" onClick={() => void loadSchema()}>
+        <input
+          type="text"
+          placeholder="Find a table"
+          aria-label="Find a table"
+          value={filter.value}
+          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
+          spellcheck={false}
+        />
+        <button
+          class="icon-button"
+          aria-label="Read the schema again"
+          title="Read the schema again"
+          onClick={() => void loadSchema()}
+        >
           <Icon name="refresh" size={13} />
         </button>
       </label>
@@ -82,7 +104,12 @@ function TableTree(): JSX.Element {
         {schemaError.value && <li class="tree-note error-text">{schemaError.value}</li>}
         {shown.length === 0 && !schemaError.value && <li class="tree-note">No tables</li>}
         {shown.map((table) => (
-          <TableEntry key={table.name} table={table} isOpen={open.value.has(table.name)} onToggle={() => toggle(table.name)} />
+          <TableEntry
+            key={table.name}
+            table={table}
+            isOpen={open.value.has(table.name)}
+            onToggle={() => toggle(table.name)}
+          />
         ))}
       </ul>
     </>
@@ -96,7 +123,8 @@ function HistoryItem({ entry }: { entry: HistoryEntry }): JSX.Element {
       <button class="history-entry" title={entry.sql} onClick={() => openTab(`${entry.sql};\n`)}>
         <code>{entry.sql.replace(/\s+/g, " ").slice(0, 120)}</code>
         <small>
-          <span class={`dot ${entry.error ? "failed" : "done"}`} /> {outcome} · {formatMs(entry.elapsedMs)} · {formatAgo(entry.at)}
+          <span class={`dot ${entry.error ? "failed" : "done"}`} /> {outcome} · {formatMs(entry.elapsedMs)} ·{" "}
+          {formatAgo(entry.at)}
         </small>
       </button>
     </li>
@@ -105,12 +133,21 @@ function HistoryItem({ entry }: { entry: HistoryEntry }): JSX.Element {
 
 function HistoryList(): JSX.Element {
   const filter = useSignal("");
-  const shown = history.value.filter((entry) => entry.sql.toLowerCase().includes(filter.value.toLowerCase())).slice(0, 100);
+  const shown = history.value
+    .filter((entry) => entry.sql.toLowerCase().includes(filter.value.toLowerCase()))
+    .slice(0, 100);
   return (
     <>
       <label class="sidebar-search">
         <Icon name="search" size={13} />
-        <input type="text" placeholder="Find a statement" aria-label="Find a statement" value={filter.value} onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)} spellcheck={false} />
+        <input
+          type="text"
+          placeholder="Find a statement"
+          aria-label="Find a statement"
+          value={filter.value}
+          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
+          spellcheck={false}
+        />
       </label>
       <ul class="tree">
         {shown.length === 0 && <li class="tree-note">No statements yet</li>}

@@ -23,8 +23,14 @@ export function ParametersBar(): JSX.Element | null {
           <label key={n} class="parameter">
             <code>${n}</code>
             <input
-              type="text" value={text} placeholder="null" aria-label={`Value of $${n}`} spellcheck={false}
-              onInput={(event) => (parameterTexts.value = { ...parameterTexts.peek(), [n]: (event.target as HTMLInputElement).value })}
+              type="text"
+              value={text}
+              placeholder="null"
+              aria-label={`Value of $${n}`}
+              spellcheck={false}
+              onInput={(event) =>
+                (parameterTexts.value = { ...parameterTexts.peek(), [n]: (event.target as HTMLInputElement).value })
+              }
               onKeyDown={(event) => event.key === "Enter" && runCurrent()}
             />
             <small>{parameterValue(text === "" ? "null" : text)[0]}</small>

@@ -20,7 +20,13 @@ export function Rail(): JSX.Element {
         <Logo />
       </span>
       {VIEWS.map((name, i) => (
-        <button key={name} class="rail-button" aria-current={view.value === name ? "page" : undefined} title={`${TITLES[name]} (Alt ${i + 1})`} onClick={() => (view.value = name)}>
+        <button
+          key={name}
+          class="rail-button"
+          aria-current={view.value === name ? "page" : undefined}
+          title={`${TITLES[name]} (Alt ${i + 1})`}
+          onClick={() => (view.value = name)}
+        >
           <Icon name={name as IconName} size={19} />
           <span>{TITLES[name]}</span>
         </button>

@@ -24,7 +24,12 @@ async function check(): Promise<void> {
     const response = await request("/ping");
     version ||= await readVersion();
     const problem = response.ok ? undefined : (await response.text()).trim();
-    serverState.value = { isReachable: true, isReadOnly: response.headers.has("X-Tidalite-Read-Only"), version, problem };
+    serverState.value = {
+      isReachable: true,
+      isReadOnly: response.headers.has("X-Tidalite-Read-Only"),
+      version,
+      problem,
+    };
   } catch {
     serverState.value = { isReachable: false, isReadOnly: false, version, problem: "the server cannot be reached" };
   }

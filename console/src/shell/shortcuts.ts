@@ -26,8 +26,10 @@ function press(event: KeyboardEvent): void {
   const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") isPaletteOpen.value = !isPaletteOpen.peek();
   else if (event.key === "F6") togglePanel();
-  else if (event.key === "Escape" && activeRun.peek()?.state === "running" && !isPaletteOpen.peek()) cancelRun(activeTab.peek().id);
-  else if (event.altKey && !event.ctrlKey && digit && VIEWS[Number(digit) - 1]) view.value = VIEWS[Number(digit) - 1] ?? "query";
+  else if (event.key === "Escape" && activeRun.peek()?.state === "running" && !isPaletteOpen.peek())
+    cancelRun(activeTab.peek().id);
+  else if (event.altKey && !event.ctrlKey && digit && VIEWS[Number(digit) - 1])
+    view.value = VIEWS[Number(digit) - 1] ?? "query";
   else if (event.altKey && !event.ctrlKey && !event.shiftKey && ALT[event.code]) ALT[event.code]?.();
   else return;
   event.preventDefault();

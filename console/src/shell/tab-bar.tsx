@@ -20,15 +20,36 @@ function TabButton({ tab, isActive }: { tab: Tab; isActive: boolean }): JSX.Elem
     if (event.key === "Enter") (event.target as HTMLInputElement).blur();
   };
   if (isRenaming.value) {
-    return <input class="tab-rename" type="text" aria-label="Name of the tab" defaultValue={tab.title} autoFocus onBlur={rename} onKeyDown={press} />;
+    return (
+      <input
+        class="tab-rename"
+        type="text"
+        aria-label="Name of the tab"
+        defaultValue={tab.title}
+        autoFocus
+        onBlur={rename}
+        onKeyDown={press}
+      />
+    );
   }
   return (
     <div class={isActive ? "tab active" : "tab"}>
-      <button class="tab-title" aria-current={isActive ? "true" : undefined} title={`${tab.title} (double-click renames)`} onClick={() => (activeTabId.value = tab.id)} onDblClick={() => (isRenaming.value = true)}>
+      <button
+        class="tab-title"
+        aria-current={isActive ? "true" : undefined}
+        title={`${tab.title} (double-click renames)`}
+        onClick={() => (activeTabId.value = tab.id)}
+        onDblClick={() => (isRenaming.value = true)}
+      >
         {isRunning && <span class="dot running" />}
         {tab.title}
       </button>
-      <button class="tab-close" aria-label={`Close ${tab.title}`} title="Close (Alt W)" onClick={() => closeTab(tab.id)}>
+      <button
+        class="tab-close"
+        aria-label={`Close ${tab.title}`}
+        title="Close (Alt W)"
+        onClick={() => closeTab(tab.id)}
+      >
         <Icon name="close" size={11} />
       </button>
     </div>
@@ -39,11 +60,20 @@ function TabButton({ tab, isActive }: { tab: Tab; isActive: boolean }): JSX.Elem
 export function TabBar(): JSX.Element {
   const bar = useRef<HTMLDivElement>(null);
   const active = activeTab.value.id;
-  useEffect(() => bar.current?.querySelector(".tab.active")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [active]);
+  useEffect(
+    () => bar.current?.querySelector(".tab.active")?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [active],
+  );
   const isRunning = activeRun.value?.state === "running";
   return (
     <div class="tab-bar">
-      <button class="icon-button" aria-label="Sidebar" aria-pressed={isSidebarOpen.value} title="Sidebar (Alt B)" onClick={() => (isSidebarOpen.value = !isSidebarOpen.peek())}>
+      <button
+        class="icon-button"
+        aria-label="Sidebar"
+        aria-pressed={isSidebarOpen.value}
+        title="Sidebar (Alt B)"
+        onClick={() => (isSidebarOpen.value = !isSidebarOpen.peek())}
+      >
         <Icon name="panel" size={15} />
       </button>
       <div class="tabs" ref={bar}>
@@ -55,7 +85,11 @@ export function TabBar(): JSX.Element {
         <Icon name="plus" size={15} />
       </button>
       <span class="spacer" />
-      <button class="button ghost palette-button" title="All commands (Ctrl K)" onClick={() => (isPaletteOpen.value = true)}>
+      <button
+        class="button ghost palette-button"
+        title="All commands (Ctrl K)"
+        onClick={() => (isPaletteOpen.value = true)}
+      >
         <Icon name="search" size={13} /> Commands <kbd>Ctrl K</kbd>
       </button>
       {isRunning ? (

@@ -8,11 +8,15 @@ export interface TableReference {
 
 const BEFORE_TABLE = new Set(["from", "join", "into", "update", "table"]);
 const NO_ALIAS = new Set(
-  ("on where group order limit sample latest asof lt splice window left right full inner cross join union except " +
-    "intersect having set values select tolerance using pivot unpivot timestamp returning qualify align fill range include exclude offset fetch partition").split(" "),
+  (
+    "on where group order limit sample latest asof lt splice window left right full inner cross join union except " +
+    "intersect having set values select tolerance using pivot unpivot timestamp returning qualify align fill range include exclude offset fetch partition"
+  ).split(" "),
 );
 
-const STATEMENT_WORDS = new Set("select with insert update delete create drop alter explain show values declare truncate".split(" "));
+const STATEMENT_WORDS = new Set(
+  "select with insert update delete create drop alter explain show values declare truncate".split(" "),
+);
 
 function nameOf(sql: string, token: Token | undefined): string | undefined {
   if (!token) return undefined;
@@ -43,15 +47,18 @@ export function tableReferences(sql: string): TableReference[] {
 }
 
 /** Kind of name that is expected at a position. */
-export type Expectation = { kind: "table" } | { kind: "member"; of: string } | { kind: "expression" } | { kind: "none" };
+export type Expectation =
+  { kind: "table" } | { kind: "member"; of: string } | { kind: "expression" } | { kind: "none" };
 
 /** Returns the kind of name that may stand at `position`, where a word may have begun. */
 export function expectationAt(sql: string, position: number): Expectation {
   const tokens = tokenize(sql.slice(0, position));
   const last = tokens.at(-1);
   const isInside = last !== undefined && last.to === position;
-  if (isInside && (last.kind === "comment" || last.kind === "string" || last.kind === "number")) return { kind: "none" };
-  if (last?.kind === "comment" && !sql.slice(last.to, position).includes("\n") && sql.startsWith("--", last.from)) return { kind: "none" };
+  if (isInside && (last.kind === "comment" || last.kind === "string" || last.kind === "number"))
+    return { kind: "none" };
+  if (last?.kind === "comment" && !sql.slice(last.to, position).includes("\n") && sql.startsWith("--", last.from))
+    return { kind: "none" };
   const before = tokens.filter((token) => token.kind !== "comment");
   if (isInside && (last.kind === "word" || last.kind === "quoted")) before.pop();
   const previous = before.at(-1);

@@ -36,8 +36,10 @@ export function statementAt(text: string, position: number): Statement | undefin
 }
 
 const WRITES = new Set(
-  ("insert update delete create drop alter truncate rename copy begin start commit rollback savepoint release set " +
-    "backup check cancel refresh vacuum grant revoke lock analyze import merge").split(" "),
+  (
+    "insert update delete create drop alter truncate rename copy begin start commit rollback savepoint release set " +
+    "backup check cancel refresh vacuum grant revoke lock analyze import merge"
+  ).split(" "),
 );
 const VOLATILE = /^(rnd_\w+|random|gen_random_uuid|uuid|timestamp_shuffle|sleep|pg_sleep)$/;
 
@@ -53,7 +55,9 @@ export function isRepeatable(sql: string): boolean {
   if (first === undefined || WRITES.has(first) || words.some((word) => VOLATILE.test(word))) return false;
   // EXPLAIN ANALYZE runs its statement, and WITH may stand before one that writes.
   const mayWrite = /^(explain|with|declare)$/.test(first);
-  return !words.some((word) => word === "returning" || (mayWrite && /^(insert|update|delete|merge|analyze)$/.test(word)));
+  return !words.some(
+    (word) => word === "returning" || (mayWrite && /^(insert|update|delete|merge|analyze)$/.test(word)),
+  );
 }
 
 /** Returns the numbers of the parameters `$1`, `$2`, … in ascending order. */
@@ -66,7 +70,9 @@ export function positionalParameters(sql: string): number[] {
 
 /** Returns true if the statement contains the time range parameters `:from` or `:to`. */
 export function hasTimeRange(sql: string): boolean {
-  return tokenize(sql).some((token) => token.kind === "parameter" && /^:(from|to)$/i.test(sql.slice(token.from, token.to)));
+  return tokenize(sql).some(
+    (token) => token.kind === "parameter" && /^:(from|to)$/i.test(sql.slice(token.from, token.to)),
+  );
 }
 
 /** Replaces `:from` and `:to` by timestamp literals. */
@@ -94,6 +100,11 @@ export function indexOfCharacter(text: string, position: number): number {
 /** Quotes a name if it is not a plain word. */
 export function quoteName(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Returns a query for the rows of a statement in the order of one of its columns. */
+export function sortedQuery(sql: string, column: string, isDescending: boolean): string {
+  return `SELECT * FROM (\n${sql}\n) ORDER BY ${quoteName(column)}${isDescending ? " DESC" : ""}`;
 }
 
 /** Returns a text as an SQL string literal. */

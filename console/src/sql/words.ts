@@ -27,15 +27,37 @@ export const CLAUSES: Clause[] = [
   { label: "LATEST ON", template: "LATEST ON ${timestamp} PARTITION BY ${key}", detail: "latest row of each key" },
   { label: "ASOF JOIN", template: "ASOF JOIN ${table} ON (${key})", detail: "latest row at or before each row" },
   { label: "LT JOIN", template: "LT JOIN ${table} ON (${key})", detail: "latest row before each row" },
-  { label: "SPLICE JOIN", template: "SPLICE JOIN ${table} ON (${key})", detail: "both sides, each with the latest of the other" },
-  { label: "WINDOW JOIN", template: "WINDOW JOIN ${table} ON (${key}) RANGE BETWEEN ${1 minute} PRECEDING AND ${1 minute} FOLLOWING", detail: "aggregates of rows near each row" },
+  {
+    label: "SPLICE JOIN",
+    template: "SPLICE JOIN ${table} ON (${key})",
+    detail: "both sides, each with the latest of the other",
+  },
+  {
+    label: "WINDOW JOIN",
+    template: "WINDOW JOIN ${table} ON (${key}) RANGE BETWEEN ${1 minute} PRECEDING AND ${1 minute} FOLLOWING",
+    detail: "aggregates of rows near each row",
+  },
   { label: "GROUP BY", template: "GROUP BY ${column}", detail: "" },
   { label: "ORDER BY", template: "ORDER BY ${column}", detail: "" },
   { label: "PARTITION BY", template: "PARTITION BY ${column}", detail: "" },
   { label: "TOLERANCE", template: "TOLERANCE ${5m}", detail: "greatest distance of a time join" },
-  { label: "ALIGN TO CALENDAR", template: "ALIGN TO CALENDAR TIME ZONE '${Europe/London}'", detail: "buckets by local time" },
+  {
+    label: "ALIGN TO CALENDAR",
+    template: "ALIGN TO CALENDAR TIME ZONE '${Europe/London}'",
+    detail: "buckets by local time",
+  },
   { label: "INSERT INTO", template: "INSERT INTO ${table} VALUES (${values})", detail: "" },
-  { label: "CREATE TABLE", template: "CREATE TABLE ${name} (\n  ts TIMESTAMP,\n  ${symbol} SYMBOL,\n  ${value} DOUBLE\n) TIMESTAMP(ts) PARTITION BY DAY", detail: "" },
-  { label: "CREATE MATERIALIZED VIEW", template: "CREATE MATERIALIZED VIEW ${name} AS (\n  SELECT ${timestamp}, ${avg(value)} FROM ${table} SAMPLE BY ${1h}\n)", detail: "" },
+  {
+    label: "CREATE TABLE",
+    template:
+      "CREATE TABLE ${name} (\n  ts TIMESTAMP,\n  ${symbol} SYMBOL,\n  ${value} DOUBLE\n) TIMESTAMP(ts) PARTITION BY DAY",
+    detail: "",
+  },
+  {
+    label: "CREATE MATERIALIZED VIEW",
+    template:
+      "CREATE MATERIALIZED VIEW ${name} AS (\n  SELECT ${timestamp}, ${avg(value)} FROM ${table} SAMPLE BY ${1h}\n)",
+    detail: "",
+  },
   { label: "EXPLAIN ANALYZE", template: "EXPLAIN ANALYZE ${statement}", detail: "runs a query and shows its plan" },
 ];

@@ -14,6 +14,10 @@ const SQL_CHARS_MAX = 20_000;
 
 export const history = persisted<HistoryEntry[]>("history", []);
 
+export function clearHistory(): void {
+  history.value = [];
+}
+
 /** Adds a statement; a repetition of the newest statement replaces it. */
 export function addToHistory(entry: HistoryEntry): void {
   if (entry.sql.length > SQL_CHARS_MAX) return;

@@ -125,7 +125,8 @@ async function runStatement(tab: string, statement: Runnable, isLive = false): P
 }
 
 function afterRun(run: Run, isLive: boolean): void {
-  void run.result?.countRows();
+  // A repeated query is not run a second time for its number of rows.
+  if (!isLive) void run.result?.countRows();
   if (isLive || run.state === "cancelled") return;
   addToHistory({
     sql: run.sql,

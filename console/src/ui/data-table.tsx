@@ -16,12 +16,18 @@ export interface DataColumn {
 function shown(value: Cell, as: DataColumn["as"]): ComponentChildren {
   if (value === null || value === undefined) return <span class="muted">–</span>;
   switch (as) {
-    case "count": return formatCount(Number(value));
-    case "bytes": return formatBytes(Number(value));
-    case "ms": return Number(value).toFixed(1);
-    case "time": return timeText(cellText(value)).slice(0, 19);
-    case "code": return <code>{cellText(value).replace(/\s+/g, " ")}</code>;
-    default: return cellText(value);
+    case "count":
+      return formatCount(Number(value));
+    case "bytes":
+      return formatBytes(Number(value));
+    case "ms":
+      return Number(value).toFixed(1);
+    case "time":
+      return timeText(cellText(value)).slice(0, 19);
+    case "code":
+      return <code>{cellText(value).replace(/\s+/g, " ")}</code>;
+    default:
+      return cellText(value);
   }
 }
 

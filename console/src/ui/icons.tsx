@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 /** Paths of the icons, drawn with a stroke in a square of 24 units. */
 const PATHS = {
   query: "M4 6l5 5-5 5M12 18h8",
-  schema: "M4 7c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3zM4 7v10c0 1.7 3.6 3 8 3s8-1.3 8-3V7M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3",
+  schema:
+    "M4 7c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3zM4 7v10c0 1.7 3.6 3 8 3s8-1.3 8-3V7M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3",
   import: "M12 3v11M7.5 10L12 14.5 16.5 10M4 15v4a2 2 0 0 0 2 2h12a2 2 0 0 0 2-2v-4",
   export: "M12 14V3M7.5 7.500L12 3l4.5 4.500M4 15v4a2 2 0 0 0 2 2h12a2 2 0 0 0 2-2v-4",
   operations: "M3 12h4l3-8 4 16 3-8h4",

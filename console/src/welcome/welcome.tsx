@@ -18,13 +18,15 @@ export function openExample(example: Example): void {
 
 /** The lower half of the query page before the first run. */
 export function Welcome(): JSX.Element {
-  const hasDemo = tables.value.some((table) => table.name === "cpu") && tables.value.some((table) => table.name === "readings");
+  const hasDemo =
+    tables.value.some((table) => table.name === "cpu") && tables.value.some((table) => table.name === "readings");
   return (
     <section class="welcome" aria-label="Welcome">
       <div class="welcome-head">
         <h2>{hasDemo ? "Examples over the demo data" : "Nothing has run in this tab yet"}</h2>
         <p class="muted">
-          <kbd>Ctrl</kbd> <kbd>Enter</kbd> run · <kbd>Ctrl</kbd> <kbd>Space</kbd> complete · <kbd>Ctrl</kbd> <kbd>K</kbd> all commands
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd> run · <kbd>Ctrl</kbd> <kbd>Space</kbd> complete · <kbd>Ctrl</kbd>{" "}
+          <kbd>K</kbd> all commands
         </p>
       </div>
       {hasDemo ? (
@@ -55,13 +57,27 @@ function NoData(): JSX.Element {
         </span>
         <span class="example-shows">drop a file; names and types are found</span>
       </button>
-      <button class="example" onClick={() => openTab("CREATE TABLE trades (\n  ts TIMESTAMP,\n  symbol SYMBOL,\n  price DOUBLE\n) TIMESTAMP(ts) PARTITION BY DAY;\n")}>
+      <button
+        class="example"
+        onClick={() =>
+          openTab(
+            "CREATE TABLE trades (\n  ts TIMESTAMP,\n  symbol SYMBOL,\n  price DOUBLE\n) TIMESTAMP(ts) PARTITION BY DAY;\n",
+          )
+        }
+      >
         <span class="example-title">
           <Icon name="table" size={14} /> Create a table
         </span>
         <span class="example-shows">opens a statement to edit</span>
       </button>
-      <button class="example" onClick={() => openTab("SELECT x, timestamp_sequence('2024-01-01', 1000000) AS ts, rnd_double() AS value\nFROM long_sequence(10000);\n")}>
+      <button
+        class="example"
+        onClick={() =>
+          openTab(
+            "SELECT x, timestamp_sequence('2024-01-01', 1000000) AS ts, rnd_double() AS value\nFROM long_sequence(10000);\n",
+          )
+        }
+      >
         <span class="example-title">
           <Icon name="play" size={14} /> Generate rows
         </span>
