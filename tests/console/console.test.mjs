@@ -155,6 +155,24 @@ browserTest("the statement at the cursor, the selection and all statements run",
   await page.locator(".head-name", { hasText: "three" }).waitFor();
 });
 
+browserTest("statements that run together have one result each", async (page) => {
+  await setEditor(page, "SELECT 1 AS one; SELECT 2 AS two; SELECT nosuch; SELECT 4");
+  await page.keyboard.press("Control+Shift+Enter");
+  await page.locator(".error-panel").waitFor();
+  const numbers = page.getByRole("group", { name: "Statement" }).getByRole("button");
+  assert.equal(await numbers.count(), 3);
+  await numbers.nth(0).click();
+  await page.locator(".head-name", { hasText: "one" }).waitFor();
+  await numbers.nth(1).click();
+  await page.locator(".head-name", { hasText: "two" }).waitFor();
+});
+
+browserTest("the plan of the statement at the cursor", async (page) => {
+  await setEditor(page, "SELECT count() FROM cpu WHERE usage_user > 50");
+  await page.keyboard.press("Alt+e");
+  await page.locator(".plan", { hasText: "TidaliteScan" }).waitFor();
+});
+
 browserTest("parameters", async (page) => {
   await setEditor(page, "SELECT count() AS n FROM cpu WHERE hostname = $1 AND usage_user >= $2");
   await page.getByLabel("Value of $1").fill("host_1");

@@ -68,6 +68,14 @@ export function runAll(): void {
   void runStatements(tab.id, splitStatements(tab.text));
 }
 
+/** Shows the plan of the statement at the cursor; `analyze` also runs it. */
+export function explainCurrent(analyze: boolean): void {
+  const [statement] = selectedStatements();
+  if (!statement) return;
+  const prefix = analyze ? "EXPLAIN ANALYZE" : "EXPLAIN";
+  void runStatements(activeTab.peek().id, [{ text: `${prefix}\n${statement.text}`, from: statement.from }]);
+}
+
 /** Inserts a text at the cursor. */
 export function insertText(text: string): void {
   if (!view) return;

@@ -1,4 +1,4 @@
-import { focusEditor, runAll, runCurrent } from "../editor/editor.tsx";
+import { explainCurrent, focusEditor, runAll, runCurrent } from "../editor/editor.tsx";
 import { previewTable } from "../schema/sidebar.tsx";
 import { clearHistory, history } from "../state/history.ts";
 import { cancelRun } from "../state/run.ts";
@@ -25,6 +25,8 @@ function generalCommands(): Command[] {
   return [
     { group: "Run", title: "Run the statement at the cursor", keys: "Ctrl Enter", run: toQuery(runCurrent) },
     { group: "Run", title: "Run all statements", keys: "Ctrl Shift Enter", run: toQuery(runAll) },
+    { group: "Run", title: "Explain the statement", keys: "Alt E", run: toQuery(() => explainCurrent(false)) },
+    { group: "Run", title: "Explain and analyze the statement", run: toQuery(() => explainCurrent(true)) },
     { group: "Run", title: "Cancel the running statement", keys: "Esc", run: () => cancelRun(activeTab.peek().id) },
     { group: "Tab", title: "New tab", keys: "Alt T", run: toQuery(() => openTab()) },
     { group: "Tab", title: "Close the tab", keys: "Alt W", run: () => closeTab(activeTab.peek().id) },

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
-import { exec, type Column, type ParameterValue, type Row, type Rows } from "../api/exec.ts";
+import { exec, QueryError, type Column, type Done, type ParameterValue, type Row, type Rows } from "../api/exec.ts";
 import { isAbort } from "../api/http.ts";
+import { countQuery, limitedQuery } from "../sql/limit.ts";
 
 export const PAGE_ROWS = 1000;
 /** Rows of the first request. */
@@ -103,8 +104,8 @@ export class ResultPages {
     const lo = page * PAGE_ROWS;
     this.requested.add(page);
     try {
-      const answer = await this.exec({ limit: [lo + 1, lo + PAGE_ROWS] });
-      if (answer) this.take(page, answer.rows);
+      const answer = await execRows(this.query, lo, lo + PAGE_ROWS, this.abort.signal);
+      if (answer.kind === "rows") this.take(page, answer.rows);
       this.removeFarPages(page);
       this.error = undefined;
     } catch (error) {
@@ -125,11 +126,6 @@ export class ResultPages {
     this.rowCount = this.isExact ? end : Math.max(this.rowCount, rows.length === 0 ? 0 : end + 1);
   }
 
-  private async exec(options: { limit: [number, number]; count?: boolean }): Promise<Rows | undefined> {
-    const answer = await exec(this.query.sql, { ...options, params: this.query.params, signal: this.abort.signal });
-    return answer.kind === "rows" ? answer : undefined;
-  }
-
   private removeFarPages(near: number): void {
     const far = [...this.pages.keys()].sort((a, b) => Math.abs(b - near) - Math.abs(a - near));
     far.slice(0, Math.max(0, this.pages.size - PAGES_MAX)).forEach((page) => this.pages.delete(page));
@@ -139,9 +135,7 @@ export class ResultPages {
   async countRows(): Promise<void> {
     if (this.isExact || !this.query.isRepeatable) return;
     try {
-      const answer = await this.exec({ limit: [1, 1], count: true });
-      if (!answer) return;
-      this.rowCount = answer.count;
+      this.rowCount = await rowCountOf(this.query, this.abort.signal);
       this.isExact = true;
       this.version.value += 1;
     } catch {
@@ -156,17 +150,45 @@ export class ResultPages {
   }
 }
 
+/**
+ * Runs a query for its rows after `lo` up to `hi`.
+ *
+ * A LIMIT in the statement lets the server stop early. Where the statement takes none, the server computes all rows and
+ * sends the wanted ones.
+ */
+async function execRows(query: Query, lo: number, hi: number, signal: AbortSignal): Promise<Rows | Done> {
+  const options = { params: query.params, signal };
+  const limited = limitedQuery(query.sql, lo, hi);
+  if (limited === undefined) return exec(query.sql, { ...options, limit: [lo + 1, hi] });
+  try {
+    return await exec(limited, options);
+  } catch (error) {
+    // The message of an incomplete statement would name the LIMIT.
+    if (!(error instanceof QueryError) || !error.message.startsWith("syntax error")) throw error;
+    return exec(query.sql, { ...options, limit: [lo + 1, hi] });
+  }
+}
+
+async function rowCountOf(query: Query, signal: AbortSignal): Promise<number> {
+  const options = { params: query.params, signal };
+  try {
+    const answer = await exec(countQuery(query.sql), options);
+    if (answer.kind === "rows") return Number(answer.rows[0]?.[0]);
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+  }
+  const answer = await exec(query.sql, { ...options, limit: [1, 1], count: true });
+  return answer.kind === "rows" ? answer.count : 0;
+}
+
 /** Runs a query and returns its first rows, or the answer of a statement without rows. */
-export async function openResult(
-  query: Query,
-  signal: AbortSignal,
-): Promise<ResultPages | { updated: number | undefined }> {
+export async function openResult(query: Query, signal: AbortSignal): Promise<ResultPages | Done> {
   const { sql, params } = query;
   if (!query.isRepeatable) {
     const answer = await exec(sql, { params, signal, limit: [1, UNREPEATABLE_ROWS], count: true });
     return answer.kind === "rows" ? new ResultPages(query, answer, true) : answer;
   }
-  const answer = await exec(sql, { params, signal, limit: [1, FIRST_ROWS + 1] });
+  const answer = await execRows(query, 0, FIRST_ROWS + 1, signal);
   if (answer.kind !== "rows") return answer;
   const isExact = answer.rows.length <= FIRST_ROWS;
   const count = answer.rows.length;

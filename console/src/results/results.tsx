@@ -12,6 +12,7 @@ import { Elapsed } from "./elapsed.tsx";
 import { Grid } from "./grid.tsx";
 import { gridStateOf } from "./grid-state.ts";
 import type { ResultPages } from "./pages.ts";
+import { Progress } from "./progress.tsx";
 import { RowDetail } from "./row-detail.tsx";
 import { PlanText } from "./plan-text.tsx";
 import { ResultToolbar } from "./toolbar.tsx";
@@ -55,6 +56,7 @@ function Running({ run }: { run: Run }): JSX.Element {
       <p>
         Running for <Elapsed since={run.startedAt} />
       </p>
+      <Progress sql={run.sql} />
       <button class="button" onClick={() => cancelRun(activeTab.peek().id)}>
         <Icon name="stop" size={12} /> Cancel <kbd>Esc</kbd>
       </button>

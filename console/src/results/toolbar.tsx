@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { sortedQuery } from "../sql/statements.ts";
-import { cancelRun, runStatements, type Run } from "../state/run.ts";
+import { cancelRun, runStatements, sequences, showRun, type Run } from "../state/run.ts";
 import { INTERVALS_MS, live, setLive } from "../state/live.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
 import { isDetailOpen, resultView, type ResultView } from "../state/view.ts";
@@ -163,6 +163,22 @@ function LiveMenu({ run }: { run: Run }): JSX.Element {
   );
 }
 
+/** Buttons for the results of statements that ran together. */
+function SequenceSwitch({ run }: { run: Run }): JSX.Element | null {
+  const tab = activeTab.value.id;
+  const sequence = sequences.value.get(tab) ?? [];
+  if (sequence.length < 2) return null;
+  return (
+    <div class="switch" role="group" aria-label="Statement">
+      {sequence.map((entry, i) => (
+        <button key={entry.id} aria-pressed={entry === run} title={entry.sql} onClick={() => showRun(tab, entry)}>
+          {entry.error && <span class="dot failed" />} {i + 1}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 export function ResultToolbar({ run }: { run: Run }): JSX.Element {
   const { result } = run;
   const state = result && gridStateOf(activeTab.value.id, result);
@@ -170,6 +186,7 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
   return (
     <div class="toolbar">
       {result && <ViewSwitch />}
+      <SequenceSwitch run={run} />
       <Summary run={run} />
       <span class="spacer" />
       {run.state === "running" && (

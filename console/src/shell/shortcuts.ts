@@ -1,4 +1,4 @@
-import { focusEditor } from "../editor/editor.tsx";
+import { explainCurrent, focusEditor } from "../editor/editor.tsx";
 import { activeRun, cancelRun } from "../state/run.ts";
 import { isSidebarOpen } from "../state/settings.ts";
 import { activeTab, closeTab, moveToTab, openTab } from "../state/tabs.ts";
@@ -8,6 +8,7 @@ import { isPaletteOpen, resultView, view, VIEWS } from "../state/view.ts";
 const ALT: Record<string, () => void> = {
   KeyT: () => openTab(),
   KeyW: () => closeTab(activeTab.peek().id),
+  KeyE: () => explainCurrent(false),
   KeyG: () => void (resultView.value = "grid"),
   KeyC: () => void (resultView.value = "chart"),
   KeyB: () => void (isSidebarOpen.value = !isSidebarOpen.peek()),

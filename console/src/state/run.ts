@@ -46,8 +46,10 @@ export interface TimeRange {
 
 const ALL_TIMES: TimeRange = { from: "1970-01-01T00:00:00.000000Z", to: "2200-01-01T00:00:00.000000Z" };
 
-/** The last run of each tab. */
+/** The shown run of each tab. */
 export const runs = signal<Map<string, Run>>(new Map());
+/** The runs of the statements that were last run together, by tab. */
+export const sequences = signal<Map<string, Run[]>>(new Map());
 export const activeRun = computed(() => runs.value.get(activeTab.value.id));
 /** Values of `$1`, `$2`, … as they were entered. */
 export const parameterTexts = persisted<Record<string, string>>("parameters", {});
@@ -77,10 +79,30 @@ function setRun(tab: string, run: Run): void {
 /** Runs statements one after another in a tab; an error ends the sequence. */
 export async function runStatements(tab: string, statements: Runnable[]): Promise<void> {
   cancelRun(tab);
+  closeResults(tab);
   for (const statement of statements) {
     const run = await runStatement(tab, statement);
-    if (run.state !== "done") return;
+    const isReplaced = !sequences.peek().get(tab)?.includes(run);
+    if (run.state !== "done" || isReplaced) return;
   }
+}
+
+/** Shows another run of the sequence of a tab. */
+export function showRun(tab: string, run: Run): void {
+  setRun(tab, run);
+}
+
+/** Forgets the runs of a tab and ends their requests. */
+function closeResults(tab: string): void {
+  sequences
+    .peek()
+    .get(tab)
+    ?.forEach((run) => run.result?.close());
+  setSequence(tab, []);
+}
+
+function setSequence(tab: string, sequence: Run[]): void {
+  sequences.value = new Map(sequences.peek()).set(tab, sequence);
 }
 
 /** Runs the statement of the last run of a tab again and keeps its rows until the new ones arrive. */
@@ -108,16 +130,14 @@ async function runStatement(tab: string, statement: Runnable, isLive = false): P
     message: undefined,
     error: undefined,
   };
-  if (!isLive) {
-    before?.result?.close();
-    setRun(tab, run);
-  }
+  if (!isLive) setRun(tab, run);
   const outcome = await outcomeOf(tab, statement.text, controller.signal);
   const ended: Run = { ...run, result: undefined, ...outcome, elapsedMs: performance.now() - run.startedAt };
   if (running.get(tab) === controller) running.delete(tab);
   const isCurrent = isLive ? runs.peek().get(tab) === before : runs.peek().get(tab)?.id === run.id;
   if (isCurrent) {
-    if (isLive) before?.result?.close();
+    if (isLive) closeResults(tab);
+    setSequence(tab, [...(sequences.peek().get(tab) ?? []), ended]);
     setRun(tab, ended);
   }
   afterRun(ended, isLive);
@@ -167,10 +187,10 @@ function runError(error: unknown): RunError {
 /** Ends the requests of tabs that were closed. */
 effect(() => {
   const open = new Set(tabs.value.map((tab) => tab.id));
-  for (const [tab, run] of runs.peek()) {
+  for (const tab of runs.peek().keys()) {
     if (open.has(tab)) continue;
     cancelRun(tab);
-    run.result?.close();
+    closeResults(tab);
     const rest = new Map(runs.peek());
     rest.delete(tab);
     runs.value = rest;
