@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chooseChart } from "../src/charts/choose.ts";
+import { chooseChart, differInScale } from "../src/charts/choose.ts";
 import { reducedQuery, sampleStep, timestampText } from "../src/charts/reduce.ts";
 import { chartData, histogram } from "../src/charts/series.ts";
-import { timeLabels } from "../src/charts/time-labels.ts";
+import { axisText, timeLabels, valueText } from "../src/charts/labels.ts";
 
 const time = { name: "ts", type: "TIMESTAMP" };
 const symbol = { name: "k", type: "SYMBOL" };
@@ -103,4 +103,36 @@ test("times of charts have microseconds and 24 hours", () => {
     "01:00",
   ]);
   assert.deepEqual(timeLabels([midnight], 86_400), ["2024-01-01"]);
+});
+
+test("values of axes are short, values below the chart have eight digits", () => {
+  assert.deepEqual([0, 12.5, 20_000_000, -1_500_000, 0.00002].map(axisText), ["0", "12.5", "20M", "-1.5M", "2.0e-5"]);
+  assert.deepEqual([1234567.5, 0.1 + 0.2].map(valueText), ["1,234,567.5", "0.3"]);
+});
+
+test("series of different scales are drawn apart", () => {
+  const columns = [number, { name: "w", type: "LONG" }];
+  assert.equal(
+    differInScale(
+      columns,
+      [
+        [0.1, "20000000"],
+        [0.9, "1"],
+      ],
+      [0, 1],
+    ),
+    true,
+  );
+  assert.equal(
+    differInScale(
+      columns,
+      [
+        [10, "20"],
+        [5, "3"],
+      ],
+      [0, 1],
+    ),
+    false,
+  );
+  assert.equal(differInScale(columns, [[null, "20"]], [0, 1]), false);
 });

@@ -10,7 +10,7 @@ import { isDark, theme } from "../state/settings.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
 import { ChartControls } from "./chart-controls.tsx";
 import { chartRows, isReducible, type ChartRows } from "./chart-data.ts";
-import { chooseChart, type ChartSpec } from "./choose.ts";
+import { chooseChart, differInScale, type ChartSpec } from "./choose.ts";
 import { createPlot, updatePlot } from "./plot.ts";
 import { timestampText, type Aggregate } from "./reduce.ts";
 import { chartData, type ChartData } from "./series.ts";
@@ -18,6 +18,7 @@ import { chartData, type ChartData } from "./series.ts";
 interface PlotProps {
   data: ChartData;
   kind: ChartSpec["kind"];
+  firstColor: number;
   /** True if a zoom asks the server, so that new values replace the visible range. */
   isZoomedAtServer: boolean;
   onZoom: (range: [number, number] | undefined) => void;
@@ -26,7 +27,7 @@ interface PlotProps {
 /** Height of the legend in pixels before it is drawn. */
 const LEGEND_HEIGHT = 34;
 
-function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element {
+function Plot({ data, kind, firstColor, isZoomedAtServer, onZoom }: PlotProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const zoom = useRef(onZoom);
@@ -51,6 +52,7 @@ function Plot({ data, kind, isZoomedAtServer, onZoom }: PlotProps): JSX.Element 
       kind,
       ...sizeOf(),
       isDark: isDark(),
+      firstColor,
       syncKey: "tidalite",
       onZoom: zoomed,
     });
@@ -89,12 +91,16 @@ function sampleRows(result: ResultPages): Row[] {
     .map((index) => result.row(index) as Row);
 }
 
+function differs(result: ResultPages, spec: ChartSpec | undefined): boolean {
+  return spec !== undefined && differInScale(result.columns, sampleRows(result), spec.ys);
+}
+
 export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
   const columnsKey = result.columns.map((column) => column.name + column.type).join();
   const chosen = useMemo(() => chooseChart(result.columns, sampleRows(result), result.timestamp), [columnsKey]);
   const [spec, setSpec] = useState<ChartSpec | undefined>(chosen);
   const [aggregate, setAggregate] = useState<Aggregate>("avg");
-  const [isSplit, setSplit] = useState(false);
+  const [isSplit, setSplit] = useState(() => differs(result, chosen));
   const [zoom, setZoom] = useState<[number, number] | undefined>(undefined);
   const [drawn, setDrawn] = useState<ChartRows | undefined>(undefined);
   const [error, setError] = useState<string | undefined>(undefined);
@@ -104,6 +110,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
 
   useEffect(() => {
     setSpec(chosen);
+    setSplit(differs(result, chosen));
     setZoom(undefined);
   }, [chosen]);
   useEffect(() => {
@@ -168,6 +175,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
             key={i}
             data={data}
             kind={drawn?.spec.kind ?? "line"}
+            firstColor={i}
             isZoomedAtServer={zoomsAtServer}
             onZoom={onZoom}
           />

@@ -1,5 +1,5 @@
 import type { Column, Row } from "../api/exec.ts";
-import { familyOf } from "../results/cells.ts";
+import { familyOf, numberOf } from "../results/cells.ts";
 
 export const CHART_KINDS = ["line", "area", "bar", "candles", "scatter", "histogram"] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
@@ -68,4 +68,20 @@ export function withKind(spec: ChartSpec, kind: ChartKind, columns: Column[]): C
   if (kind === "scatter" && spec.x < 0)
     return { ...spec, kind, x: numbers.find((i) => !spec.ys.includes(i)) ?? numbers[0] ?? -1 };
   return { ...spec, kind };
+}
+
+/** Factor between the greatest values of two series above which one would look flat beside the other. */
+const SCALE_FACTOR_MAX = 30;
+
+/** Returns true if the values of the columns are too different for one axis. */
+export function differInScale(columns: Column[], rows: Row[], ys: number[]): boolean {
+  const greatest = ys
+    .map((y) =>
+      rows.reduce(
+        (most, row) => Math.max(most, Math.abs(numberOf(row[y], familyOf((columns[y] as Column).type))) || 0),
+        0,
+      ),
+    )
+    .filter((value) => value > 0);
+  return greatest.length > 1 && Math.max(...greatest) / Math.min(...greatest) > SCALE_FACTOR_MAX;
 }

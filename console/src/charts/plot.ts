@@ -1,7 +1,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { ChartKind } from "./choose.ts";
-import { timeLabels } from "./time-labels.ts";
+import { axisText, timeLabels, valueText } from "./labels.ts";
 import { barPaths, drawCandles } from "./paths.ts";
 import type { ChartData } from "./series.ts";
 
@@ -35,6 +35,8 @@ export interface PlotOptions {
   width: number;
   height: number;
   isDark: boolean;
+  /** Number of the first color. */
+  firstColor: number;
   /** Charts with the same key have one cursor. */
   syncKey: string;
   /** Called with a range of the x axis, or `undefined` after a double click. */
@@ -48,12 +50,6 @@ function cssColor(name: string): string {
 function colorOf(series: number, isDark: boolean): string {
   const colors = isDark ? DARK : LIGHT;
   return series < 0 ? "transparent" : (colors[series % colors.length] as string);
-}
-
-function compact(value: number): string {
-  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3))
-    return value.toExponential(2).replace(/\.?0+e/, "e");
-  return String(Math.round(value * 1000) / 1000);
 }
 
 function axes(data: ChartData): uPlot.Axis[] {
@@ -71,14 +67,14 @@ function axes(data: ChartData): uPlot.Axis[] {
     x.grid = { show: false };
     x.space = 90;
   }
-  return [x, { ...common, size: 64, values: (_, splits) => splits.map(compact) }];
+  return [x, { ...common, size: 64, values: (_, splits) => splits.map(axisText) }];
 }
 
-function seriesOf(data: ChartData, { kind, isDark }: PlotOptions): uPlot.Series[] {
+function seriesOf(data: ChartData, { kind, isDark, firstColor }: PlotOptions): uPlot.Series[] {
   const { labels } = data;
   const first: uPlot.Series = labels
     ? { label: data.xName, value: (_, at) => (at === null ? "–" : (labels[at] ?? "")) }
-    : { label: data.xName, value: (_, at) => (at === null || at === undefined ? "–" : compact(at)) };
+    : { label: data.xName, value: (_, at) => (at === null || at === undefined ? "–" : valueText(at)) };
   if (data.isTime)
     first.value = (_, at) =>
       at === null
@@ -90,8 +86,8 @@ function seriesOf(data: ChartData, { kind, isDark }: PlotOptions): uPlot.Series[
   return [
     first,
     ...data.series.map(({ name }, i): uPlot.Series => {
-      const color = colorOf(i, isDark);
-      const value: uPlot.Series["value"] = (_, at) => (at === null || at === undefined ? "–" : compact(at));
+      const color = colorOf(i + firstColor, isDark);
+      const value: uPlot.Series["value"] = (_, at) => (at === null || at === undefined ? "–" : valueText(at));
       const base: uPlot.Series = {
         label: name,
         stroke: color,
@@ -151,7 +147,10 @@ export function createPlot(parent: HTMLElement, data: ChartData, options: PlotOp
       scales: { x: { time: data.isTime, ...(range ? { range } : {}) }, y: { range: yRange } },
       axes: axes(data),
       series: seriesOf(data, options),
-      legend: { live: true, markers: { width: 0, fill: (_, i) => colorOf(i - 1, options.isDark) } },
+      legend: {
+        live: true,
+        markers: { width: 0, fill: (_, i) => colorOf(i - 1 < 0 ? -1 : i - 1 + options.firstColor, options.isDark) },
+      },
       cursor: {
         sync: { key: options.syncKey, setSeries: false },
         drag: { x: true, y: false, setScale: true },

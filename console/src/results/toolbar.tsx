@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { sortedQuery } from "../sql/statements.ts";
-import { cancelRun, runStatements, sequences, showRun, type Run } from "../state/run.ts";
+import { runStatements, sequences, showRun, type Run } from "../state/run.ts";
 import { INTERVALS_MS, live, setLive } from "../state/live.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
 import { isDetailOpen, resultView, type ResultView } from "../state/view.ts";
@@ -21,9 +21,9 @@ function plural(count: number, noun: string): string {
 
 /** Says how many rows there are and which of them the grid can show. */
 export function rowSummary(result: ResultPages, state: GridState): string {
-  const rows = gridRows(result, state.order.value);
   const total = result.isExact ? plural(result.rowCount, "row") : `at least ${plural(result.rowCount, "row")}`;
-  if (rows.isOrdered) {
+  const rows = gridRows(result, state.order.value);
+  if (rows.isOrdered && resultView.value === "grid") {
     const loaded = formatCount(result.loadedCount());
     const scope = rows.isPartial ? `of ${loaded} loaded rows (${total} in all)` : `of ${total}`;
     return `${formatCount(rows.count)} ${scope}`;
@@ -48,7 +48,7 @@ function VisibleRows({ result, state }: { result: ResultPages; state: GridState 
 function SortAll({ result, state }: { result: ResultPages; state: GridState }): JSX.Element | null {
   const { sort } = state.order.value;
   const column = sort && result.columns[sort.column];
-  if (!column || result.isComplete() || !result.query.isRepeatable) return null;
+  if (!column || resultView.value !== "grid" || result.isComplete() || !result.query.isRepeatable) return null;
   const sortAll = (): void => {
     const sql = sortedQuery(result.query.sql, column.name, sort.isDescending);
     openTab(`${sql};\n`, "Sorted");
@@ -89,11 +89,11 @@ function ViewSwitch(): JSX.Element {
   const choose = (view: ResultView) => (): void => void (resultView.value = view);
   return (
     <div class="switch" role="group" aria-label="View of the result">
-      <button aria-pressed={resultView.value === "grid"} onClick={choose("grid")}>
-        <Icon name="table" size={14} /> Grid
+      <button aria-label="Grid" aria-pressed={resultView.value === "grid"} onClick={choose("grid")}>
+        <Icon name="table" size={14} /> <span class="wide">Grid</span>
       </button>
-      <button aria-pressed={resultView.value === "chart"} onClick={choose("chart")}>
-        <Icon name="chart" size={14} /> Chart
+      <button aria-label="Chart" aria-pressed={resultView.value === "chart"} onClick={choose("chart")}>
+        <Icon name="chart" size={14} /> <span class="wide">Chart</span>
       </button>
     </div>
   );
@@ -143,7 +143,7 @@ function ExportMenu({ result }: { result: ResultPages }): JSX.Element {
   const probe = (): void => void exportsParquet().then((known) => (hasParquet.value = known));
   return (
     <Menu label="Export" items={items} onOpen={probe}>
-      <Icon name="export" size={14} /> Export
+      <Icon name="export" size={14} /> <span class="wide">Export</span>
     </Menu>
   );
 }
@@ -189,11 +189,6 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
       <SequenceSwitch run={run} />
       <Summary run={run} />
       <span class="spacer" />
-      {run.state === "running" && (
-        <button class="button ghost" onClick={() => cancelRun(activeTab.peek().id)}>
-          <Icon name="stop" size={12} /> Cancel
-        </button>
-      )}
       {result && state && resultView.value === "grid" && (
         <>
           <FilterField state={state} />
@@ -203,7 +198,7 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
             title="Values of the row (Enter)"
             onClick={toggleDetail}
           >
-            <Icon name="detail" size={14} /> Row
+            <Icon name="detail" size={14} /> <span class="wide">Row</span>
           </button>
           <Menu
             label="Copy the selection as"
@@ -212,7 +207,7 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
               run: () => void copySelection(format, result, state),
             }))}
           >
-            <Icon name="copy" size={14} /> Copy
+            <Icon name="copy" size={14} /> <span class="wide">Copy</span>
           </Menu>
         </>
       )}

@@ -24,3 +24,21 @@ export function timeLabels(splits: number[], step: number): string[] {
     return label;
   });
 }
+
+const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 2 });
+const PLAIN = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 8 });
+
+function isTiny(value: number): boolean {
+  return value !== 0 && Math.abs(value) < 1e-4;
+}
+
+/** Label of a value at an axis, such as `1.5M`. */
+export function axisText(value: number): string {
+  if (isTiny(value)) return value.toExponential(1);
+  return Math.abs(value) >= 1e5 ? COMPACT.format(value) : PLAIN.format(value);
+}
+
+/** Value below the chart with up to eight digits. */
+export function valueText(value: number): string {
+  return isTiny(value) || Math.abs(value) >= 1e15 ? value.toExponential(4) : PLAIN.format(value);
+}
