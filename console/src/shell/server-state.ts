@@ -1,0 +1,43 @@
+import { signal } from "@preact/signals";
+import { request } from "../api/http.ts";
+
+export interface ServerState {
+  isReachable: boolean;
+  isReadOnly: boolean;
+  version: string;
+  /** Reason if the server does not accept queries or writes. */
+  problem: string | undefined;
+}
+
+export const serverState = signal<ServerState | undefined>(undefined);
+
+const INTERVAL_MS = 10_000;
+let version = "";
+
+async function readVersion(): Promise<string> {
+  const settings = (await (await request("/settings")).json()) as { config?: Record<string, unknown> };
+  return String(settings.config?.["release.version"] ?? "");
+}
+
+async function check(): Promise<void> {
+  try {
+    const response = await request("/ping");
+    version ||= await readVersion();
+    const problem = response.ok ? undefined : (await response.text()).trim();
+    serverState.value = {
+      isReachable: true,
+      isReadOnly: response.headers.has("X-Tidalite-Read-Only"),
+      version,
+      problem,
+    };
+  } catch {
+    serverState.value = { isReachable: false, isReadOnly: false, version, problem: "the server cannot be reached" };
+  }
+}
+
+/** Checks the server now and then; hidden pages send nothing. */
+export function watchServer(): () => void {
+  void check();
+  const timer = setInterval(() => void (document.hidden || check()), INTERVAL_MS);
+  return () => clearInterval(timer);
+}

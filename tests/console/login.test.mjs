@@ -1,0 +1,55 @@
+// The console at a server that requires credentials.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { openPage, run, startConsole, summary } from "./environment.mjs";
+
+const TOKEN = "token-of-the-test";
+let environment;
+before(
+  async () => {
+    const env = {
+      TIDALITE_HTTP_USER: "ann",
+      TIDALITE_HTTP_PASSWORD: "säcret",
+      TIDALITE_HTTP_TOKENS: TOKEN,
+    };
+    environment = await startConsole({ command: "serve", env });
+  },
+  { timeout: 120_000 },
+);
+after(() => environment?.stop());
+
+test(
+  "a wrong password is refused, the correct one logs in and lasts for the browser tab",
+  { timeout: 60_000 },
+  async () => {
+    const { page, context, problems } = await openPage(environment);
+    await page.getByLabel("User").fill("ann");
+    await page.getByLabel("Password", { exact: true }).fill("wrong");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByText("User name, password or token are not correct.").waitFor();
+    await page.getByLabel("Password", { exact: true }).fill("säcret");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.locator(".cm-content").waitFor();
+    await run(page, "SELECT 1 AS x");
+    assert.equal(await summary(page), "1 row");
+    await page.reload();
+    await page.locator(".cm-content").waitFor();
+    await run(page, "SELECT x FROM long_sequence(2)");
+    assert.equal(await summary(page), "2 rows");
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.getByRole("button", { name: "Log in" }).waitFor();
+    assert.deepEqual(problems, []);
+    await context.close();
+  },
+);
+
+test("a token logs in", { timeout: 60_000 }, async () => {
+  const { page, context } = await openPage(environment);
+  await page.getByRole("button", { name: "Token" }).click();
+  await page.getByLabel("Token").fill(TOKEN);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator(".cm-content").waitFor();
+  await run(page, "SELECT 1 AS x");
+  assert.equal(await summary(page), "1 row");
+  await context.close();
+});
