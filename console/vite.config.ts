@@ -1,4 +1,5 @@
 import { defineConfig } from "vite";
+import { compress } from "./build/compress.ts";
 import { functionSignatures } from "./build/function-signatures.ts";
 
 const server = process.env["TIDALITE_URL"] ?? "http://127.0.0.1:9000";
@@ -10,7 +11,7 @@ const proxy = Object.fromEntries(
 );
 
 export default defineConfig({
-  plugins: [functionSignatures()],
+  plugins: [functionSignatures(), compress()],
   server: { proxy },
   preview: { proxy },
   build: {
