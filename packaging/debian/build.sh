@@ -4,7 +4,8 @@
 # usage: BINARY=target/release/tidalite packaging/debian/build.sh [FOLDER]
 #
 # In: BINARY; VERSION (default: that of Cargo.toml); DEB_COMPRESSION (xz, zstd or gzip) and DEB_LEVEL;
-# SOURCE_DATE_EPOCH (default: time of the last commit). Out: the package in FOLDER, by default the current one.
+# SOURCE_DATE_EPOCH (default: time of the last commit); DEPENDS (default: the packages of the binary's libraries, by
+# dpkg-shlibdeps). Out: the package in FOLDER, by default the current one.
 # The same inputs give the same bytes.
 set -eu
 
@@ -64,7 +65,7 @@ control_files() {
   mkdir "$tree/DEBIAN"
   size=$(du -k -s --exclude=DEBIAN "$tree" | cut -f 1)
   sed -e "s|@VERSION@|$VERSION|" -e "s|@ARCHITECTURE@|$architecture|" -e "s|@SIZE@|$size|" \
-    -e "s|@DEPENDS@|$(depends)|" "$here/control.in" >"$tree/DEBIAN/control"
+    -e "s|@DEPENDS@|${DEPENDS:-$(depends)}|" "$here/control.in" >"$tree/DEBIAN/control"
   echo /etc/tidalite/tidalite.toml >"$tree/DEBIAN/conffiles"
   for script in postinst prerm postrm; do
     install -m 755 "$here/$script" "$tree/DEBIAN/$script"

@@ -78,14 +78,16 @@ class Service(Server):
 @pytest.fixture(scope="module")
 def packages(stripped, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packages")
-    for version in (OLD, NEW):
-        run(BUILD, folder, BINARY=stripped, VERSION=version, DEB_COMPRESSION="none")
+    run(BUILD, folder, BINARY=stripped, VERSION=OLD, DEB_COMPRESSION="none")
+    run(BUILD, folder, BINARY=stripped, VERSION=NEW, DEB_COMPRESSION="none", DEPENDS="libc6")
     yield {version: next(folder.glob(f"tidalite_{version}_*.deb")) for version in (OLD, NEW)}
     shutil.rmtree(folder)
 
 
 @pytest.mark.timeout(600)
 def test_life_of_the_package(clean_machine, packages, tmp_path):
+    depends = run("dpkg-deb", "--field", packages[OLD], "Depends")
+    assert depends.startswith("libc6 (>= 2.") and "adduser" in depends
     apt("install", "--no-install-recommends", packages[OLD])
     assert installed_version() == OLD
     user = pwd.getpwnam("tidalite")
