@@ -28,7 +28,7 @@ demo: console ## Builds, starts the server with some data in it, says how to que
 	$(TIDALITE) demo
 
 .PHONY: test
-test: test-rust tidy test-clients test-console test-python test-bench simulate fuzz ## Runs all tests
+test: test-rust tidy test-clients test-console test-packages test-python test-bench simulate fuzz ## Runs all tests
 
 .PHONY: test-rust
 test-rust: ## Unit, SQL and server tests
@@ -46,6 +46,26 @@ test-clients: build $(VENV)/ready ## A real server and real clients
 .PHONY: test-console
 test-console: build ## The web console in a real browser; skipped without Node.js
 	TIDALITE_BIN=$(TIDALITE) sh console/test.sh
+
+# As root, $(HOME) is another folder: sudo make install TIDALITE=$HOME/.cache/tidalite/target/release/tidalite
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: install
+install: ## Installs the built server with unit, settings, man pages: PREFIX=/usr/local DESTDIR= WITH_DEBUG=yes
+	BINARY="$(TIDALITE)" PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh install
+
+.PHONY: uninstall
+uninstall: ## Removes what `make install` installed; settings and data stay
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" packaging/install.sh uninstall
+
+.PHONY: deb
+deb: build ## The Debian package in dist/
+	BINARY="$(TIDALITE)" packaging/debian/build.sh dist
+
+.PHONY: test-packages
+test-packages: build $(VENV)/ready ## Installation, Debian package (as root), image, manifests, release
+	TIDALITE_BIN=$(TIDALITE) $(VENV)/bin/python -m pytest -q tests/packages
 
 PYTHON_PACKAGE := $(CARGO_TARGET_DIR)/python
 
@@ -106,6 +126,7 @@ lint: ## Clippy, with warnings as errors
 .PHONY: docs
 docs: build ## Writes the pages that are generated
 	$(TIDALITE) config --markdown > docs/configuration.md
+	python3 packaging/settings.py < docs/configuration.md > packaging/tidalite.toml
 
 .PHONY: bench-ingest
 bench-ingest: build $(VENV)/ready ## Ingest beside other databases; see bench/ingest.py for what it needs
