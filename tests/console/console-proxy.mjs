@@ -32,11 +32,12 @@ function pass(request, response, target) {
       headers,
     },
     (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.pipe(response);
     },
   );
-  upstream.on("error", () => (response.headersSent ? response.destroy() : response.writeHead(502).end()));
+  // As without a proxy: a server that does not answer is a broken connection.
+  upstream.on("error", () => response.destroy());
   response.on("close", () => upstream.destroy());
   request.pipe(upstream);
 }

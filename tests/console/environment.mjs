@@ -74,9 +74,11 @@ export async function startServer(command = "demo", flags = [], env = {}) {
   await until(() => child.exitCode !== null || answers(url), `${binary} ${args.join(" ")}`, START_DEADLINE_MS);
   if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
   const stop = async () => {
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill("SIGTERM");
-    await ended;
+    if (child.exitCode === null) {
+      const ended = new Promise((done) => child.once("exit", done));
+      child.kill("SIGTERM");
+      await ended;
+    }
     rmSync(folder, { recursive: true, force: true });
   };
   return { url, stop };
@@ -119,7 +121,7 @@ export async function startConsole({ command = "demo", flags = [], env = {} } = 
     proxy?.stop();
     await server.stop();
   };
-  return { server: server.url, url: proxy?.url ?? server.url, browser, stop };
+  return { server: server.url, url: proxy?.url ?? server.url, browser, stop, stopServer: server.stop };
 }
 
 /** Opens the console in a new profile and fails the test on errors of the page and violations of its policy. */

@@ -53,3 +53,21 @@ test("a token logs in", { timeout: 60_000 }, async () => {
   assert.equal(await summary(page), "1 row");
   await context.close();
 });
+
+test(
+  "an empty server offers the first steps, a read-only server says so, a stopped server is noticed",
+  { timeout: 60_000 },
+  async () => {
+    const own = await startConsole({ command: "serve", flags: ["--read-only"] });
+    const { page, context } = await openPage(own);
+    await page.getByRole("button", { name: /Import a CSV file/ }).waitFor();
+    await page.locator(".status-bar .badge", { hasText: "read-only" }).waitFor();
+    await run(page, "CREATE TABLE t (x LONG)");
+    assert.match(await page.locator(".error-panel").innerText(), /read-only/);
+    await own.stopServer();
+    await run(page, "SELECT 1");
+    assert.match(await page.locator(".error-panel").innerText(), /cannot be reached/);
+    await context.close();
+    await own.stop();
+  },
+);

@@ -125,7 +125,14 @@ export function ImportPage(): JSX.Element {
             <p class="file-line">
               <Icon name="table" size={14} /> <strong>{current.file.name}</strong>{" "}
               <span class="muted">{formatBytes(current.file.size)}</span>
-              {current.isBusy && <span class="spinner small" aria-label="Working" />}
+              {current.isBusy && (
+                <>
+                  <span class="spinner small" />
+                  <button class="button small" onClick={() => (abort.current?.abort(), change({ isBusy: false }))}>
+                    Cancel
+                  </button>
+                </>
+              )}
             </p>
             {current.error && (
               <p class="error-box" role="alert">

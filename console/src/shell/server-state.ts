@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { request } from "../api/http.ts";
+import { loadSchema } from "../state/schema.ts";
 
 export interface ServerState {
   isReachable: boolean;
@@ -22,6 +23,7 @@ async function readVersion(): Promise<string> {
 async function check(): Promise<void> {
   try {
     const response = await request("/ping");
+    if (serverState.peek()?.isReachable === false) void loadSchema();
     version ||= await readVersion();
     const problem = response.ok ? undefined : (await response.text()).trim();
     serverState.value = {
