@@ -8,6 +8,7 @@
 //!   [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
 //!   creates their operators.
 
+mod array_keys;
 mod bound_functions;
 mod calls;
 mod coded_keys;
