@@ -120,8 +120,7 @@ pub fn bytes_of(column: &Column) -> Vec<u8> {
     bytes
 }
 
-/// Tables, rows and the contents of staged columns. Whether a run has the columns of its schema is taken on trust, as a
-/// recovery does.
+/// Tables, rows and the contents of staged columns.
 fn described(recovered: &Recovered) -> Vec<String> {
     let mut out = Vec::new();
     for table in recovered.versions.all() {

@@ -1,6 +1,7 @@
 """Mutated messages over real sockets: the server stays up, answers, does not panic, and takes bounded memory.
 
-`MUTATIONS=20000` sends more per protocol, `MUTATION_SEED=7` sends others.
+Each day sends others, a quarter of 1,200 per protocol. `MUTATIONS=20000` sends so many, `MUTATION_SEED=2026-11-28` those
+of a day.
 """
 
 import gzip
@@ -11,6 +12,7 @@ import random
 import re
 import socket
 import struct
+import time
 
 import psycopg
 import pyarrow as pa
@@ -18,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from test_inputs import peak_mib, reset_peak
 
-MUTATIONS = int(os.environ.get("MUTATIONS", "1200"))
-SEED = int(os.environ.get("MUTATION_SEED", "1"))
+MUTATIONS = int(os.environ.get("MUTATIONS", "300"))
+SEED = os.environ.get("MUTATION_SEED") or time.strftime("%Y-%m-%d")
 GROWTH_MIB_MAX = 512
 # A client that says nothing more is answered or closed within this time.
 PATIENCE_S = 20
@@ -86,7 +88,7 @@ class Watched:
 
     def __init__(self, server, name, allowed=None):
         self.server, self.rng = server, random.Random(f"{SEED} {name}")
-        # A pattern for the places of panics that end a statement and are known.
+        # A pattern for the places of panics that are caught.
         self.allowed = allowed
         server.rows("SELECT 1")
         self.before = reset_peak(server)
@@ -100,16 +102,16 @@ class Watched:
         self.check(MUTATIONS)
 
     def check(self, number):
-        server = self.server
-        assert server.process.poll() is None, f"the server is gone before {number}:\n{server.log_tail()}"
+        server, at = self.server, f"MUTATION_SEED={SEED}, before {number}"
+        assert server.process.poll() is None, f"the server is gone, {at}:\n{server.log_tail()}"
         assert server.rows("SELECT 1 + 1") == [[2]]
         with psycopg.connect(host="127.0.0.1", port=server.pg_port, dbname="d", user="u", connect_timeout=20) as connection:
             assert connection.execute("SELECT %s + 1", [1]).fetchone() == (2,)
         log = server.log.read_bytes()[self.log_start:].decode(errors="replace")
         panics = [line for line in log.splitlines() if "a thread panicked" in line]
         unknown = [line for line in panics if not (self.allowed and re.search(f'location="[^"]*{self.allowed}', line))]
-        assert not unknown, f"before {number}: {unknown[0][:3000]}"
-        assert peak_mib(server) < self.before + GROWTH_MIB_MAX, number
+        assert not unknown, f"{at}: {unknown[0][:3000]}"
+        assert peak_mib(server) < self.before + GROWTH_MIB_MAX, at
 
 
 # The PostgreSQL protocol
@@ -280,14 +282,10 @@ def parquet(rng):
     return files
 
 
-# Internal errors that are known: the decoder panicked; a page lies behind the end of the file.
-KNOWN = [b"it panicked", b"ut of range of file"]
-
-
 def test_parquet_files(server, tmp_path):
     """Files with mutated pages and footers, read in place.
 
-    The decoder of the crate `parquet` panics for some of them: the statement fails, the session and the server go on.
+    The decoder of the crate `parquet` panics for some of them: the statement fails as for any damaged file.
     """
     watched = Watched(server, "parquet", allowed=r"/(parquet|arrow[a-z-]*|bytes)-[0-9.]+/src/")
     rng, files, path = watched.rng, parquet(watched.rng), tmp_path / "bad.parquet"
@@ -306,5 +304,5 @@ def test_parquet_files(server, tmp_path):
         query = rng.choice(["SELECT sum(n), max(t), max(at), sum(d), count(l), count(b) FROM", "SELECT * FROM", "SELECT n FROM"])
         code, _, answer = server.request("GET", f"/exec?query={query} read_parquet('{path}')".replace(" ", "+"), timeout=PATIENCE_S)
         codes.add(code)
-        assert code in (200, 400, 503) or any(text in answer for text in KNOWN), (number, query, answer)
+        assert code in (200, 400, 503), (number, query, answer)
     assert {200, 400} <= codes, codes

@@ -88,6 +88,7 @@ pub(crate) enum Problem {
     Range,
     Digits,
     Syntax,
+    Depth,
     Room,
 }
 
@@ -101,8 +102,13 @@ fn message(column: &BatchColumn, row: usize, to: ColumnType, problem: Problem) -
         Problem::Range => format!("value {value} is out of range for type {to}"),
         Problem::Digits => format!("value {value} does not fit type {to} without losing digits"),
         Problem::Syntax => format!("invalid input syntax for type {to}: {value}"),
+        Problem::Depth => too_deep(),
         Problem::Room => "more than 2 GiB of text in one column of a batch".to_owned(),
     }
+}
+
+pub(crate) fn too_deep() -> String {
+    format!("JSON is nested more than {} levels deep", json::DEPTH_MAX)
 }
 
 /// The converted values; texts as views when `to` is a Symbol.
@@ -151,7 +157,7 @@ fn values_as(column: &BatchColumn, to: ColumnType) -> Result<Values, Failure> {
         (Varchar | Symbol, Date, _) => rows.parse(column, text::date).map(Values::I32),
         (Varchar | Symbol, Timestamp(unit), _) => rows.parse(column, |t| text::timestamp(t, unit)).map(Values::I64),
         (Varchar | Symbol, Json, _) => {
-            rows.parse(column, |t| if json::is_valid(t) { Ok(()) } else { Err(Problem::Syntax) })?;
+            rows.parse(column, json::check)?;
             text::views_of(column).map(Values::Views)
         }
         _ => rows.none_fit(values.len(), to.physical()),

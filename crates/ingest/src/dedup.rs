@@ -20,8 +20,8 @@ use std::sync::Arc;
 use tidalite_storage::dead::ranges_of;
 use tidalite_storage::tables::Versions;
 use tidalite_storage::{DeadRows, Result, Run, TableSnapshot};
-use tidalite_types::{BLOCK_ROWS, Column, ColumnId, TableId, TableSchema, Txn};
-use value::{hash_row, same_key, same_value};
+use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnSchema, TableId, TableSchema, Txn};
+use value::{as_key, hash_row, same_key, same_value};
 
 /// Whether any of the operations brings rows to a table with upsert keys.
 #[must_use]
@@ -137,7 +137,7 @@ struct NewRows<'a> {
     run: &'a Run,
     times: &'a [i64],
     /// Upsert keys besides the designated timestamp, and their columns here: `None` when all rows have NULL.
-    keys: Vec<(ColumnId, Option<&'a Column>)>,
+    keys: Vec<(&'a ColumnSchema, Option<Arc<Column>>)>,
     /// Rows by the hash of their time and keys, open addressing: row + 1, 0 for none. Made at the first need.
     index: Vec<u32>,
     /// Rows that are not appended: replaced by a later one of this commit, or there already.
@@ -148,8 +148,8 @@ struct NewRows<'a> {
 
 impl<'a> NewRows<'a> {
     fn of(schema: &'a TableSchema, run: &'a Run, designated: ColumnId, wins: Wins) -> NewRows<'a> {
-        let keys = schema.dedup.iter().filter(|id| **id != designated);
-        let keys = keys.map(|id| (*id, run.column(*id).map(AsRef::as_ref))).collect();
+        let keys = schema.columns.iter().filter(|c| c.id != designated && schema.dedup.contains(&c.id));
+        let keys = keys.map(|c| (c, run.column(c.id).map(|column| as_key(column, c.column_type)))).collect();
         let times = run.timestamps(designated);
         NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0, wins }
     }
@@ -167,7 +167,8 @@ impl<'a> NewRows<'a> {
             return;
         }
         self.index = vec![0; (2 * self.times.len()).next_power_of_two().max(2)];
-        let own: Vec<_> = self.keys.iter().map(|(_, column)| *column).collect();
+        let own: Vec<_> = self.keys.iter().map(|(_, column)| column.clone()).collect();
+        let own: Vec<Option<&Column>> = own.iter().map(|column| column.as_deref()).collect();
         let count = self.times.len();
         for n in 0..count {
             let row = if self.wins == Wins::Last { count - 1 - n } else { n };
@@ -180,7 +181,7 @@ impl<'a> NewRows<'a> {
 
     /// The row with the time and the keys of another one, whose keys are `row` of `others`, or the slot where it would be.
     fn slot(&self, time: i64, others: &[Option<&Column>], row: usize) -> Result<usize, usize> {
-        let columns = self.keys.iter().map(|(_, new)| *new).zip(others.iter().copied());
+        let columns = self.keys.iter().map(|(_, new)| new.as_deref()).zip(others.iter().copied());
         let hash = hash_row(time, others.iter().copied(), row);
         let mut slot = hash as usize & (self.index.len() - 1);
         loop {
@@ -206,7 +207,8 @@ impl<'a> NewRows<'a> {
             return Ok(());
         }
         self.make_index();
-        let keys: Vec<_> = self.keys.iter().map(|(id, _)| part.column(*id)).collect::<Result<_>>()?;
+        let key = |c: &ColumnSchema| Ok(part.column(c.id)?.map(|column| as_key(&column, c.column_type)));
+        let keys: Vec<_> = self.keys.iter().map(|(column, _)| key(column)).collect::<Result<_>>()?;
         let keys: Vec<Option<&Column>> = keys.iter().map(|column| column.as_deref()).collect();
         let mut others = None;
         for row in rows {

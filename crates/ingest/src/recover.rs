@@ -60,7 +60,7 @@ pub fn recover(
     }
     if state.checkpoint.file != 0 {
         checkpoint::read_chunks(&**fs, state.checkpoint.file, |ops| tables.load(state.checkpoint.txn, ops))?;
-        tables.end_all();
+        tables.end_all()?;
     }
     tables.follow_bases();
     let mut replayed = 0;
@@ -68,7 +68,7 @@ pub fn recover(
         replayed += 1;
         tables.replay(txn, ops)
     })?;
-    tables.end_all();
+    tables.end_all()?;
     let txn = end.txn;
     let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
     // Files that a checkpoint made needless before the last close or crash could remove them.
@@ -113,7 +113,7 @@ impl Recovering<'_> {
             if let Op::Times { table, since, changes } = op {
                 self.times.load(table, since, changes);
             } else {
-                self.end(op.table());
+                self.end(op.table())?;
                 self.apply(txn, op)?;
             }
         }
@@ -132,7 +132,7 @@ impl Recovering<'_> {
             };
             // Strings get their ids apart from rows; everything else counts on those before it.
             if !matches!(op, Op::Symbols { .. }) {
-                self.end(op.table());
+                self.end(op.table())?;
             }
             self.times.note(&self.catalog, txn, std::slice::from_ref(&op));
             self.apply(txn, op)?;
@@ -153,42 +153,77 @@ impl Recovering<'_> {
         check_not_half_merged(head.txns, of.merged)?;
         if of.taken.is_some_and(|taken| head.txns.1 <= taken.upto) {
             let run = head.decode(&mut ops.d).map_err(|e| ops.corrupt(e))?;
-            self.end(table);
-            self.append(table, run);
-            return Ok(());
+            self.end(table)?;
+            return self.append(table, run);
         }
         let taken = match &mut of.rows {
             Some(rows) => rows.append(head, &mut ops.d),
             None => Gathered::begin(head, &mut ops.d).map(|rows| of.rows = Some(rows)),
         };
         taken.map_err(|e| ops.corrupt(e))?;
-        if let Some(rows) = of.rows.take_if(|rows| rows.is_full()) {
-            self.versions.append(table, rows.end());
+        match of.rows.take_if(|rows| rows.is_full()) {
+            Some(rows) => self.stage(table, rows.end()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Without what a merge took out of it. Of runs with later commits it is known from the checkpoint they are in.
-    fn append(&mut self, table: TableId, run: Run) {
+    fn append(&mut self, table: TableId, run: Run) -> Result<()> {
         let known = self.state.tables.get(&table);
         let taken = known.and_then(|t| t.taken).filter(|taken| run.txns.1 <= taken.upto);
         let left = taken
             .zip(known.and_then(|t| t.schema.designated))
             .and_then(|(taken, designated)| run.without_before(designated, taken.before));
-        self.versions.append(table, left.unwrap_or(run));
+        self.stage(table, left.unwrap_or(run))
+    }
+
+    /// Puts a run into the staging of its table.
+    ///
+    /// # Errors
+    /// A row has no designated timestamp, or a column is of another type than in the schema. Every reader of staging
+    /// counts on both.
+    fn stage(&mut self, table: TableId, run: Run) -> Result<()> {
+        let Some(entry) = self.catalog.get(table) else { return Ok(()) };
+        let of_schema: HashMap<_, _> = entry.schema.columns.iter().map(|c| (c.id, c)).collect();
+        let damage = |problem: String| {
+            let (first, last) = run.txns;
+            Error::corrupt(format!("rows of commits {first} to {last} of table \"{}\" {problem}", entry.schema.name))
+        };
+        for (id, column) in &run.columns {
+            // A dropped column is not in the schema. A column keeps its type for its life.
+            if let Some(known) = of_schema.get(id)
+                && known.column_type.physical() != column.values.physical()
+            {
+                let (name, known) = (&known.name, known.column_type);
+                let found = column.values.physical();
+                return Err(damage(format!("have {found:?} values in column \"{name}\" of type {known}")));
+            }
+        }
+        if let Some(designated) = entry.schema.designated
+            && run.rows > 0
+            && run.column(designated).is_none_or(|times| times.null_count() > 0)
+        {
+            return Err(damage("have no designated timestamp".to_owned()));
+        }
+        self.versions.append(table, run);
+        Ok(())
     }
 
     /// Puts what was gathered of a table into its staging.
-    fn end(&mut self, table: TableId) {
-        if let Some(rows) = self.gathered.get_mut(&table).and_then(|of| of.rows.take()) {
-            self.versions.append(table, rows.end());
+    fn end(&mut self, table: TableId) -> Result<()> {
+        match self.gathered.get_mut(&table).and_then(|of| of.rows.take()) {
+            Some(rows) => self.stage(table, rows.end()),
+            None => Ok(()),
         }
     }
 
-    fn end_all(&mut self) {
-        for (table, of) in self.gathered.drain() {
-            of.rows.into_iter().for_each(|rows| self.versions.append(table, rows.end()));
+    fn end_all(&mut self) -> Result<()> {
+        for (table, of) in std::mem::take(&mut self.gathered) {
+            if let Some(rows) = of.rows {
+                self.stage(table, rows.end())?;
+            }
         }
+        Ok(())
     }
 
     fn open_table(&mut self, fs: &dyn Fs, table: TableId) -> Result<()> {
@@ -260,7 +295,7 @@ impl Recovering<'_> {
             }
             Op::Rows { run, .. } if run.txns.1 > merged => {
                 check_not_half_merged(run.txns, merged)?;
-                self.append(table, run);
+                self.append(table, run)?;
             }
             // Of segments that are gone and of staged rows that were merged, the merge took care.
             Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
@@ -320,3 +355,6 @@ fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ mod logical;
 mod memory;
 mod near;
 mod operators;
-mod parquet_format;
+mod parquet;
 mod pivots;
 mod planners;
 mod plans;
@@ -642,12 +642,13 @@ fn last_rules(fast_operators: bool) -> Vec<Rule> {
         Arc::new(plan::LatestFromEnd),
         Arc::new(plan::LimitedScans),
     ];
-    let ours: [Rule; 5] = [
+    let ours: [Rule; 6] = [
         Arc::new(plan::InOrderOfPieces),
         Arc::new(plan::TiesInOrder),
         Arc::new(crate::exec::held::HoldsRows),
         Arc::new(crate::exec::paced::PacesJoins),
         Arc::new(crate::exec::sliced::SliceWideRows),
+        Arc::new(parquet::GuardsFiles),
     ];
     fast.into_iter().filter(|_| fast_operators).chain(ours).collect()
 }

@@ -1,16 +1,26 @@
 //! Whether a text is JSON as RFC 8259 defines it. The text itself is what is stored.
 
-/// Arrays and objects within each other; deeper ones would take the stack.
-const DEPTH_MAX: usize = 256;
+use super::Problem;
 
-pub(crate) fn is_valid(text: &str) -> bool {
-    let mut json = Json { rest: text.as_bytes() };
-    json.value(0).is_some() && json.rest.is_empty()
+/// Arrays and objects within each other; deeper ones would take the stack. `door::batches` of the crate `query` has the
+/// same limit.
+pub(super) const DEPTH_MAX: usize = 256;
+
+/// # Errors
+/// The text is not JSON, or nested more than [`DEPTH_MAX`] levels deep.
+pub(crate) fn check(text: &str) -> Result<(), Problem> {
+    let mut json = Json { rest: text.as_bytes(), is_too_deep: false };
+    match json.value(0).is_some() && json.rest.is_empty() {
+        true => Ok(()),
+        false if json.is_too_deep => Err(Problem::Depth),
+        false => Err(Problem::Syntax),
+    }
 }
 
 /// Each method takes what it is named after off the front; `None` when something else is there.
 struct Json<'a> {
     rest: &'a [u8],
+    is_too_deep: bool,
 }
 
 impl Json<'_> {
@@ -25,6 +35,10 @@ impl Json<'_> {
                 json.value(depth + 1)
             }),
             b'[' if depth < DEPTH_MAX => self.members(b']', |json| json.value(depth + 1)),
+            b'{' | b'[' => {
+                self.is_too_deep = true;
+                None
+            }
             b'"' => self.string(),
             b't' => self.token(b"true"),
             b'f' => self.token(b"false"),

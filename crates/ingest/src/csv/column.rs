@@ -7,7 +7,7 @@ use super::numbers::NumberFormat;
 use super::times::{TimeFormat, time_of_day};
 use super::{CsvColumn, CsvFormat, Nulls};
 use crate::convert::decimal::decimal_values;
-use crate::convert::{Problem, decimal_of, json, text};
+use crate::convert::{Problem, decimal_of, json, text, too_deep};
 use crate::line::scan::tag_of;
 use crate::line::symbol::SymbolTable;
 use memchr::memchr2;
@@ -343,8 +343,8 @@ impl Builder {
                 v.push(&value);
             }
             Data::Symbol(..) | Data::Text(_) => {
-                if self.column_type == ColumnType::Json && !json::is_valid(text) {
-                    return Err(Problem::Syntax);
+                if self.column_type == ColumnType::Json {
+                    json::check(text)?;
                 }
                 if !self.take_text(text.as_bytes()) {
                     return Err(Problem::Room);
@@ -504,6 +504,7 @@ fn reason(problem: Problem, to: ColumnType, text: &[u8]) -> Refused {
     match problem {
         Problem::Range => format!("value {} is out of range for type {to}", shown(text)),
         Problem::Digits => format!("value {} does not fit type {to} without losing digits", shown(text)),
+        Problem::Depth => too_deep(),
         Problem::Room => "more than 2 GiB of text in one column of a batch".to_owned(),
         Problem::Type | Problem::Syntax => format!("invalid input syntax for type {to}: {}", shown(text)),
     }

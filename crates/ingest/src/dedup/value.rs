@@ -2,9 +2,35 @@
 //!
 //! A column that is absent is NULL in every row.
 
-use tidalite_types::{Column, Values};
+use std::sync::Arc;
+use tidalite_types::views::NULL_ELEMENT_BITS;
+use tidalite_types::{Column, ColumnType, Values, Views};
 
-/// Equal as SQL groups: NULL with NULL, NaN with NaN, −0 with 0.
+/// Returns a column as a key: elements of arrays with one NaN, and 0 for −0. Other columns stay.
+pub(crate) fn as_key(column: &Arc<Column>, column_type: ColumnType) -> Arc<Column> {
+    let (ColumnType::DoubleArray { dims }, Values::Views(arrays)) = (column_type, &column.values) else {
+        return column.clone();
+    };
+    let (extents, mut keys) = (4 * usize::from(dims), Views::with_capacity(arrays.len()));
+    for row in 0..arrays.len() {
+        let mut array = arrays.get(row).to_vec();
+        let elements = array.get_mut(extents..).unwrap_or_default().as_chunks_mut().0;
+        for element in elements {
+            let bits = u64::from_le_bytes(*element);
+            if bits != NULL_ELEMENT_BITS {
+                *element = key_f64(f64::from_bits(bits)).to_le_bytes();
+            }
+        }
+        // Several views may share their data, which is written once for each here.
+        if !keys.has_room(array.len()) {
+            return column.clone();
+        }
+        keys.push(&array);
+    }
+    Arc::new(Column { values: Values::Views(keys), validity: column.validity.clone() })
+}
+
+/// Equal as SQL groups: NULL with NULL, NaN with NaN, −0 with 0. Arrays are compared as [`as_key`] gives them.
 pub(crate) fn same_key(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
     match (valid(a, i), valid(b, j)) {
         (None, None) => true,
@@ -89,4 +115,34 @@ fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
 fn mix(hash: u64, value: u64) -> u64 {
     let product = u128::from((hash ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15)) * 0xd6e8_feb8_6659_fd93;
     (product as u64) ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrays(rows: &[&[u64]]) -> Arc<Column> {
+        let mut views = Views::with_capacity(rows.len());
+        for row in rows {
+            let elements = row.iter().flat_map(|bits| bits.to_le_bytes());
+            views.push(&(row.len() as u32).to_le_bytes().into_iter().chain(elements).collect::<Vec<u8>>());
+        }
+        Arc::new(Column::new(Values::Views(views)))
+    }
+
+    #[test]
+    fn arrays_as_keys() {
+        let (zero, minus, nan) = (0.0_f64.to_bits(), (-0.0_f64).to_bits(), f64::NAN.to_bits());
+        let column = arrays(&[&[zero, nan], &[minus, nan ^ 1 << 63], &[zero, NULL_ELEMENT_BITS], &[zero], &[]]);
+        let keys = as_key(&column, ColumnType::DoubleArray { dims: 1 });
+        let same = |i, j| {
+            let is_same = same_key(Some(&keys), i, Some(&keys), j);
+            let hash = |row| hash_row(7, [Some(&*keys)].into_iter(), row);
+            assert!(!is_same || hash(i) == hash(j));
+            is_same
+        };
+        assert!(same(0, 1) && same(4, 4));
+        assert_eq!([same(0, 2), same(0, 3), same(3, 4)], [false; 3], "NULL is not NaN");
+        assert!(Arc::ptr_eq(&as_key(&column, ColumnType::Binary), &column));
+    }
 }

@@ -4,7 +4,7 @@ use super::names::folded;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
 use super::{Binder, Result, unsupported};
-use crate::Error;
+use crate::{Error, plan};
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidalite_sql::Span;
@@ -43,7 +43,7 @@ impl LimitRows {
 
 /// Returns the LIMIT for the last `rows` rows.
 fn from_end(rows: u64) -> Expr {
-    lit(i64::try_from(rows).map_or(i64::MIN, |rows| -rows))
+    lit(-i64::try_from(rows).unwrap_or(i64::MAX).min(1 << 62))
 }
 
 impl Binder<'_> {
@@ -185,15 +185,17 @@ fn integer(expr: &ast::Expr) -> Option<u64> {
     }
 }
 
-/// `LIMIT lo, hi`: the rows after `lo` up to `hi`, both counted from the start or both from the end.
+/// `LIMIT lo, hi`: the rows after `lo` up to `hi`, each counted from the start or, if negative, from the end.
 fn range(lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
     let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
     let (fetch, skip) = match (integer(lo), integer(hi), negative(lo), negative(hi)) {
         (Some(lo), Some(hi), ..) => (number(hi.saturating_sub(lo)), lo),
         (.., Some(from), Some(to)) if from > to => (from_end(from - to), to),
         (.., Some(_), Some(_)) => (number(0), 0),
+        (Some(lo), .., Some(0)) => return Ok(LimitRows::Range { skip: Some(number(lo)), fetch: None }),
+        (Some(lo), .., Some(to)) => (lit(plan::all_but_last(to)), lo),
         _ => {
-            let message = "LIMIT lo, hi takes two numbers, both from the start or both from the end";
+            let message = "LIMIT lo, hi takes two numbers, the first not from the end unless the second is, too";
             return Err(Error::invalid(message).at(lo.span.start as usize).into());
         }
     };

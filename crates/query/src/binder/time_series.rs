@@ -6,7 +6,7 @@ use super::order::{output_column, sort_key, with_outputs};
 use super::scope::{Aliases, Env, Found, Place, Scope, Source};
 use super::select::aliases;
 use super::{Binder, Result, unsupported};
-use crate::plan::{self, FillValue, Kind, Sampling, TimeJoin};
+use crate::plan::{self, FillValue, Keys, Kind, Sampling, TimeJoin};
 use crate::{Error, Parameter};
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
@@ -200,11 +200,11 @@ impl Binder<'_> {
         let columns = scope.columns.clone();
         let join = TimeJoin::try_new(left.plan, right.plan, kind, &tolerance)?;
         let place = Place::new(&scope, env);
-        let (keys, of_right) = self.time_keys(condition, &join.left, &join.right, &kind.name(), place, span)?;
-        Ok(Source { plan: join.on(keys, of_right)?, columns })
+        let keys = self.time_keys(condition, &join.left, &join.right, &kind.name(), place, span)?;
+        Ok(Source { plan: join.on(keys)?, columns })
     }
 
-    /// Returns the keys of a join by time or window, and the condition of the right rows alone.
+    /// Returns the keys of a join by time or window.
     ///
     /// `name` is the join in error texts.
     pub(super) fn time_keys(
@@ -215,25 +215,23 @@ impl Binder<'_> {
         name: &str,
         place: Place,
         span: Span,
-    ) -> Result<(Vec<(Column, Column)>, Option<Expr>)> {
+    ) -> Result<Keys> {
         let keys = match condition {
-            JoinCondition::None => (Vec::new(), None),
+            JoinCondition::None => Keys::default(),
             JoinCondition::Natural => {
                 let error = Error::invalid(format!("NATURAL {name} is not supported"));
                 return Err(error.at(span.start as usize).into());
             }
             JoinCondition::Using(names) => {
                 let key = |name| plan::key_named(&folded(name), left, right);
-                (names.iter().map(key).collect::<crate::Result<Vec<_>>>()?, None)
+                Keys { equal: names.iter().map(key).collect::<crate::Result<Vec<_>>>()?, ..Keys::default() }
             }
             JoinCondition::On(condition) => {
                 let bound = self.expr(condition, place)?;
                 plan::keys_of_condition(&bound, left, right, name)?
             }
         };
-        for (l, r) in &keys.0 {
-            plan::check_comparable((l, left), (r, right))?;
-        }
+        keys.check(left, right)?;
         Ok(keys)
     }
 }

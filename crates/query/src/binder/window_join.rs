@@ -65,7 +65,7 @@ impl Binder<'_> {
         let right = self.table_ref(&TableRef { relation: join.relation.clone(), joins: Vec::new() }, env, None)?;
         let scope = scope_of_both(left, &right, env)?;
         let of_both = Place::new(&scope, env);
-        let keys = self.time_keys(&join.condition, &left.plan, &right.plan, NAME, of_both, span)?;
+        let keys = self.time_keys(&join.condition, &left.plan, &right.plan, NAME, of_both, span)?.without_null(NAME)?;
         let left_scope = left.scope(env.outer);
         let place = Place::new(&left_scope, env);
         let bounds = [self.window_bound(lower, place)?, self.window_bound(upper, place)?];

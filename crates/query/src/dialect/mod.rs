@@ -35,6 +35,7 @@ mod operators;
 pub(crate) mod own_names;
 mod pivot;
 mod postgres;
+mod prefix_runs;
 mod relations;
 mod rewrite;
 mod row_values;
@@ -174,7 +175,7 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
     }
     let tokens = clauses::moved(tokens, &words)?;
     let tokens = symmetric::marked(subscripts::separated(geohashes::literals(tokens, &words)?));
-    let tokens = grammar::with_select(tokens);
+    let tokens = grammar::with_select(prefix_runs::shortened(tokens));
     check_operators(&tokens)?;
     let _limit = grammar::StepLimit::new(tokens.len());
     Input::new(&TidaliteDialect, tokens, words).statement()

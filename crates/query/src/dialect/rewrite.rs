@@ -240,8 +240,15 @@ fn limit(query: &mut Query) -> Result<()> {
                 (Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: rows }, to)
             }
             (.., Some(_), Some(_)) => (number(0), 0),
+            // All rows after `lo`.
+            (Some(lo), .., Some(0)) => (Expr::Value(Value::Null.into()), lo),
+            (Some(lo), .., Some(to)) => {
+                let rows = Box::new(number(crate::plan::all_but_last(to).unsigned_abs()));
+                (Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: rows }, lo)
+            }
             _ => {
-                return Err(Error::invalid("LIMIT lo, hi takes two numbers, both from the start or both from the end"));
+                let message = "LIMIT lo, hi takes two numbers, the first not from the end unless the second is, too";
+                return Err(Error::invalid(message));
             }
         };
         query.limit_clause = Some(LimitClause::LimitOffset {

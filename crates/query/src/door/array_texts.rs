@@ -2,6 +2,7 @@
 
 use super::item;
 use crate::Parameter;
+use crate::functions::json::is_deeper;
 use datafusion::arrow::array::{ArrayRef, Float64Array, ListArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::DataType;
@@ -35,7 +36,12 @@ pub(crate) fn of_texts<'a>(
             Some(text) => read(text).and_then(|list| lists.push(list, 0)),
         };
         if read.is_none() {
-            let message = format!("malformed array literal: \"{}\"", text.unwrap_or_default());
+            let text = text.unwrap_or_default();
+            let is_deep = is_deeper(text, Parameter::DIMS_MAX as usize);
+            let message = match is_deep {
+                true => format!("an array has at most {} dimensions", Parameter::DIMS_MAX),
+                false => format!("malformed array literal: \"{text}\""),
+            };
             return Err(Malformed { row, message });
         }
     }

@@ -4,6 +4,7 @@ use super::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
+use crate::functions::json::{is_deeper, too_deep};
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -398,10 +399,16 @@ pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     Some(out)
 }
 
+/// Levels of a stored JSON text, as `convert::json` of the crate `ingest` takes them.
+const JSON_DEPTH_MAX: usize = 256;
+
 fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
     let text = cast(array, &DataType::Utf8View, target, rows_before)?;
     let strings = text.as_string_view();
     for (row, value) in strings.iter().enumerate() {
+        if value.is_some_and(|value| is_deeper(value, JSON_DEPTH_MAX)) {
+            return Err(refused(target, rows_before + row as u64, &too_deep(JSON_DEPTH_MAX).to_string()));
+        }
         if let Some(value) = value
             && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(value)
         {

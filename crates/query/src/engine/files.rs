@@ -5,7 +5,7 @@
 //! database runs on, may be patterns (see `globs`), or begin with `s3://`, `gs://`, `az://`, `http://`,
 //! `https://`, whose credentials are in the usual variables of the environment.
 
-use super::parquet_format::NanSafeParquet;
+use super::parquet::BoundedParquet;
 use super::{Engine, globs};
 use crate::functions::FILES;
 use crate::{Error, Result, dialect, door};
@@ -83,7 +83,7 @@ impl Engine {
         }
         let Some(first) = urls.first() else { return Err(not_found(&call.paths.join(", "))) };
         let format: Arc<dyn FileFormat> = if call.function == "read_parquet" {
-            Arc::new(NanSafeParquet::default())
+            Arc::new(BoundedParquet::default())
         } else {
             Arc::new(self.csv(state, &said, first).await?)
         };

@@ -162,6 +162,15 @@ fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
     Some(ScalarUDF::new_from_impl(Guarded { inner: inner.clone(), guard: *guard, signature }))
 }
 
+/// Returns a call that compares elements, made by a stock planner (`array @> array`), with its guard.
+pub(crate) fn guarded_call(function: &ScalarFunction) -> Option<ScalarFunction> {
+    let is_compared = GUARDS.iter().any(|(name, guard)| *name == function.name() && matches!(guard, Guard::OneZero));
+    if !is_compared || function.func.inner().downcast_ref::<Guarded>().is_some() {
+        return None;
+    }
+    Some(ScalarFunction::new_udf(Arc::new(with_guard(&function.func)?), function.args.clone()))
+}
+
 /// Returns true if the second argument of a stock function is a regular expression.
 pub(crate) fn takes_pattern(function: &ScalarUDF) -> bool {
     let guarded = function.inner().downcast_ref::<Guarded>();

@@ -15,6 +15,12 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite_types::SqlState;
+
+/// Levels of arrays and objects that functions read: the limit of `serde_json`.
+pub(crate) const READ_DEPTH_MAX: usize = 127;
+/// Names and places in a path. Each `[*]` of it takes a part of the stack.
+const STEPS_MAX: usize = 256;
 
 /// `document -> 'a'`: the part as JSON, text in its quotes.
 pub(crate) const PART: &str = "__json_part";
@@ -96,7 +102,7 @@ fn path_texts(call: &Call) -> Result<ArrayRef> {
             return Ok(None);
         }
         let document = texts[0].value(row);
-        let value: Value = serde_json::from_str(document).map_err(|error| invalid(document, &error))?;
+        let value = parsed(document)?;
         let step = |value, step: &str| match value {
             Value::Object(mut fields) => fields.remove(step),
             Value::Array(mut items) => {
@@ -122,6 +128,38 @@ pub(crate) const CONTAINS: &str = "__json_contains";
 /// The function that converts a text to a list; the second argument is a NULL of the list type.
 pub(crate) const LIST: &str = "__text_to_list";
 
+/// Parses a JSON text.
+pub(super) fn parsed(text: &str) -> Result<Value> {
+    if is_deeper(text, READ_DEPTH_MAX) {
+        return Err(too_deep(READ_DEPTH_MAX).into());
+    }
+    serde_json::from_str(text).map_err(|error| invalid(text, &error))
+}
+
+/// Returns the error for a JSON text with more than `max` levels.
+pub(crate) fn too_deep(max: usize) -> Error {
+    Error::invalid(format!("JSON is nested more than {max} levels deep")).with_code(SqlState::PROGRAM_LIMIT_EXCEEDED)
+}
+
+/// Returns true if brackets and braces outside of strings are open in more than `max` levels.
+pub(crate) fn is_deeper(text: &str, max: usize) -> bool {
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_string => is_escaped = true,
+            b'"' => is_string = !is_string,
+            b'[' | b'{' if !is_string => depth += 1,
+            b']' | b'}' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > max {
+            return true;
+        }
+    }
+    false
+}
+
 fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
     let mut refused = Error::invalid(format!("invalid input for type JSON: {error}"));
     refused.subject = Some(format!("'{text}"));
@@ -132,8 +170,7 @@ fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
 fn each_value<T>(call: &Call, of: impl Fn(&Value) -> Result<T>) -> Result<Vec<Option<T>>> {
     let one = |text: Option<&str>| -> Result<Option<T>> {
         let Some(text) = text else { return Ok(None) };
-        let value: Value = serde_json::from_str(text).map_err(|error| invalid(text, &error))?;
-        Ok(Some(of(&value)?))
+        Ok(Some(of(&parsed(text)?)?))
     };
     call.columns[0].as_string_view().iter().map(one).collect()
 }
@@ -164,7 +201,7 @@ fn contained(call: &Call) -> Result<ArrayRef> {
             return Ok(None);
         }
         let text = texts.value(row);
-        Ok(Some(serde_json::from_str(text).map_err(|error| invalid(text, &error))?))
+        Ok(Some(parsed(text)?))
     };
     let one = |row| Ok(parsed(0, row)?.zip(parsed(1, row)?).map(|(outer, inner)| contains_at_top(&outer, &inner)));
     Ok(Arc::new((0..call.rows).map(one).collect::<Result<BooleanArray>>()?))
@@ -213,6 +250,9 @@ fn lists(call: &Call) -> Result<ArrayRef> {
 
 fn items(text: &str) -> Result<Vec<Option<String>>> {
     let malformed = || Error::invalid(format!("malformed array literal: \"{text}\"")).about(format!("'{text}"));
+    if is_deeper(text, READ_DEPTH_MAX) {
+        return Err(Error::invalid(format!("an array is nested more than {READ_DEPTH_MAX} levels deep")).into());
+    }
     if text.trim_start().starts_with('[') {
         let items: Vec<Value> = serde_json::from_str(text).map_err(|_| malformed())?;
         let item = |value: Value| match value {
@@ -255,9 +295,9 @@ fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
         let text = paths.value(row);
         let steps = match known.take() {
             Some((last, steps)) if last == text => steps,
-            _ => path(text).ok_or_else(|| {
+            _ => path(text).filter(|steps| steps.len() <= STEPS_MAX).ok_or_else(|| {
                 let mut error = Error::invalid(format!("invalid JSON path: \"{text}\""))
-                    .with_hint("a path is names and places: '$.a[0].b', '$.a[*]', '$[''a b'']', '/a/0'");
+                    .with_hint("a path is up to 256 names and places: '$.a[0].b', '$.a[*]', '$[''a b'']', '/a/0'");
                 error.subject = Some(format!("'{text}"));
                 error
             })?,
@@ -348,6 +388,18 @@ fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(!is_deeper(&nested(127), 127) && is_deeper(&nested(128), 127) && is_deeper(&"[".repeat(1 << 20), 127));
+        assert!(!is_deeper(&"[],".repeat(500), 1) && is_deeper("[{}]", 1));
+        assert!(!is_deeper(r#"["[[[", "\"[[["]"#, 1) && is_deeper(r#"["\\\\", [1]]"#, 1));
+        assert!(parsed(&nested(127)).is_ok(), "the limit is that of the parser");
+        let refused = parsed(&nested(128)).unwrap_err().to_string();
+        assert!(refused.contains("nested more than 127 levels deep"), "{refused}");
+        assert!(items(&"[".repeat(1 << 20)).is_err() && items(&"{".repeat(1 << 20)).is_err());
+    }
 
     #[test]
     fn paths_lead_to_values() {

@@ -71,7 +71,7 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {
 
 fn number(text: Option<String>) -> Result<Value> {
     let Some(text) = text else { return Ok(Value::Null) };
-    serde_json::from_str(&text).map_err(|error| Error::invalid(format!("invalid input for type JSON: {error}")).into())
+    super::json::parsed(&text)
 }
 
 /// Returns the arguments of a call by row.

@@ -3,7 +3,7 @@
 //! What it is of and what its order begins with have to stay the same expressions, whatever the optimizer makes of them;
 //! nothing may stand twice in either, and −0 is 0 and every NaN one value.
 
-use super::settled::{is_float, plain};
+use super::settled::{is_float_key, plain};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Distinct, DistinctOn, Expr, LogicalPlan, LogicalPlanBuilder};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) fn with_columns(mut on: DistinctOn) -> Result<LogicalPlan> {
     let mut computed: Vec<Expr> = Vec::new();
     let mut column_of = |key: Expr| -> Result<Expr> {
         let key = key.unalias_nested().data;
-        let key = if is_float(&key, &input) { plain(key)? } else { key };
+        let key = if is_float_key(&key, &input) { plain(key)? } else { key };
         if matches!(key, Expr::Column(_)) {
             return Ok(key);
         }

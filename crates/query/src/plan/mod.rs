@@ -8,6 +8,7 @@
 //!   [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
 //!   creates their operators.
 
+mod array_keys;
 mod bound_functions;
 mod calls;
 mod coded_keys;
@@ -101,11 +102,11 @@ pub(crate) use shown::shown;
 pub(crate) use size::size;
 pub(crate) use spanning_keys::FilterSpanningKeys;
 pub(crate) use subscripts::Subscripts;
-pub(crate) use tail::{last_rows, limits_in_time_order};
+pub(crate) use tail::{all_but_last, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
 pub(crate) use time_join::{
-    Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, check_comparable, filters_on_left, key_named, keys_of_condition,
+    Keys, Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, filters_on_left, key_named, keys_of_condition,
 };
 pub(crate) use time_order::in_time_order;
 pub(crate) use time_parts::TimeParts;

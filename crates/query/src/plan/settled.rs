@@ -6,7 +6,8 @@
 //!   are not.
 //! - Every NaN is one value, and −0 is 0, where rows are compared: what can give a NaN of another sign than stored ones
 //!   have is made plain, and so are the keys that rows are ordered, partitioned and told apart by.
-//!   So is floating point that is compared with other floating point of its row.
+//!   So is floating point that is compared with other floating point of its row, and so are arrays and rows with it
+//!   ([`array_keys`]).
 //! - A difference of times is compared with an interval by how long they are.
 //! - An order names nothing twice: `ORDER BY a, b, a` is `ORDER BY a, b`. The stock aggregates count on it. Those to which
 //!   no order matters have none.
@@ -14,6 +15,7 @@
 //! - `.` of a regular expression matches line breaks, too ([`regex`]).
 //! - Texts put together by `||` have a limit, as those of other functions have.
 
+use super::array_keys;
 use super::distinct_on::{self, each_once};
 use super::lists;
 use super::regex;
@@ -81,7 +83,7 @@ impl AnalyzerRule for Settled {
                 let done = expr.transform_up(|e| settled(e, &schema))?;
                 Ok(done.update_data(|expr| name.restore(expr)))
             })?;
-            let mut sort = match mapped.data {
+            let mut sort = match array_keys::keys_of_node(mapped.data)? {
                 LogicalPlan::Sort(sort) => sort,
                 LogicalPlan::Join(mut join) => {
                     let (left, right) = (join.left.schema().clone(), join.right.schema().clone());
@@ -90,11 +92,12 @@ impl AnalyzerRule for Settled {
                     return Ok(Transformed::yes(LogicalPlan::Join(join)));
                 }
                 LogicalPlan::Distinct(Distinct::On(on)) => return distinct_on::with_columns(on).map(Transformed::yes),
-                _ => return Ok(mapped),
+                node => return Ok(Transformed::yes(node)),
             };
             sort.expr = sort.expr.into_iter().map(|key| time_casts::sort_key(key, &schema)).collect::<Result<_>>()?;
-            // Of one key, ties are in no order anyway, and stored NaNs are one.
-            if sort.expr.len() > 1 || is_computed(&sort.input) {
+            // Of one key, ties are in no order anyway, and stored NaNs are one. Within an array, more may follow.
+            let has_array = sort.expr.iter().any(|key| array_keys::is_open(&key.expr, &schema));
+            if sort.expr.len() > 1 || has_array || is_computed(&sort.input) {
                 sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();
             }
             Ok(Transformed::yes(LogicalPlan::Sort(sort)))
@@ -131,7 +134,8 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(call) => Ok(Transformed::yes(call)),
             None => Ok(Transformed::no(Expr::TryCast(TryCast { expr: expr.clone(), field: field.clone() }))),
         },
-        Expr::InList(list) if has_columns(&list) => {
+        Expr::InSubquery(of) => array_keys::of_subquery(of, schema),
+        Expr::InList(list) if has_columns(&list) || array_keys::is_open(&list.expr, schema) => {
             let any = any_of(list).transform_up(|e| one_zero(e, schema))?;
             Ok(Transformed::yes(any.data))
         }
@@ -184,10 +188,10 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(call(floats::ONE_NAN, expr)?))
         }
         Expr::ScalarFunction(ref function) if function.name() == zones::AT_TIME_ZONE => at_time_zone(function, schema),
-        Expr::ScalarFunction(function) => Ok(match guarded::unfolded(&function) {
-            Some(unfolded) => Transformed::yes(Expr::ScalarFunction(unfolded)),
-            None => Transformed::no(Expr::ScalarFunction(function)),
-        }),
+        Expr::ScalarFunction(function) => plain_call(function, schema),
+        Expr::Case(case) if array_keys::has_open_base(&case, schema) => {
+            Ok(Transformed::yes(array_keys::searched_case(case, schema)?))
+        }
         Expr::Case(Case { expr: Some(base), when_then_expr, else_expr }) if is_float(&base, schema) => {
             let base = Box::new(plain(*base)?);
             let pairs = when_then_expr.into_iter().map(|(when, then)| Ok((Box::new(plain(*when)?), then)));
@@ -206,8 +210,23 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
+fn plain_call(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Some(case) = array_keys::nullif(&function, schema)? {
+        return Ok(Transformed::yes(case));
+    }
+    Ok(match guarded::unfolded(&function).or_else(|| guarded::guarded_call(&function)) {
+        Some(changed) => Transformed::yes(Expr::ScalarFunction(changed)),
+        None => Transformed::no(Expr::ScalarFunction(function)),
+    })
+}
+
 fn numeric_cast(inner: &Expr, to: &DataType, is_tried: bool, schema: &DFSchema) -> Option<Expr> {
     casts::call(inner.clone(), &inner.get_type(schema).ok()?, to, is_tried)
+}
+
+/// Returns true for floating point and for arrays and rows with it.
+pub(super) fn is_float_key(expr: &Expr, schema: &DFSchema) -> bool {
+    is_float(expr, schema) || array_keys::is_open(expr, schema)
 }
 
 pub(super) fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
@@ -281,7 +300,7 @@ fn is_computed(plan: &LogicalPlan) -> bool {
 }
 
 fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
-    if !is_float(&key.expr, schema) {
+    if !is_float_key(&key.expr, schema) {
         return key;
     }
     match plain(key.expr.clone()) {
@@ -315,7 +334,7 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
     }
     let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
     aggregate.params.order_by = match keys.len() {
-        0 | 1 => keys,
+        0 | 1 if !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
         _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
     };
     let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
@@ -368,7 +387,7 @@ fn without_one_nan(expr: Expr) -> Expr {
 
 fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
     for argument in &mut aggregate.params.args {
-        if is_float(argument, schema) {
+        if is_float_key(argument, schema) {
             *argument = plain(argument.clone())?;
         }
     }
@@ -383,7 +402,7 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
         window.fun = WindowFunctionDefinition::WindowUDF(skipping);
     }
     for key in &mut window.params.partition_by {
-        if is_float(key, schema) {
+        if is_float_key(key, schema) {
             *key = plain(key.clone())?;
         }
     }
@@ -403,7 +422,18 @@ fn one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             && is_of_one_relation(sides)
     };
     let plain = |side: Box<Expr>| if has_columns(&side) { plain(*side).map(Box::new) } else { Ok(side) };
+    // Also constants and keys of joins: no other rule knows of arrays.
+    let array = |side: Box<Expr>| array_keys::key(*side, schema).map(Box::new);
+    let is_array = |sides: &[&Expr]| sides.iter().any(|side| array_keys::is_open(side, schema));
     match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_array(&[&left, &right]) => {
+            let (left, right) = (array(left)?, array(right)?);
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if is_array(&[&expr, &low, &high]) => {
+            let [expr, low, high] = [expr, low, high].map(array);
+            Ok(Transformed::yes(Expr::Between(Between { expr: expr?, negated, low: low?, high: high? })))
+        }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_open(&[&left, &right]) => {
             let (left, right) = (plain(left)?, plain(right)?);
             Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))

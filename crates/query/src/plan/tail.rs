@@ -1,5 +1,5 @@
-//! `LIMIT -n`: the last n rows, in the order of the query; `LIMIT -n, -m`: those of them but the last m. The first n in
-//! sub-queries, too, are the first in time.
+//! `LIMIT -n`: the last n rows, in the order of the query; `LIMIT -n, -m`: those of them but the last m; `LIMIT n, -m`:
+//! all but the first n and the last m. The first n in sub-queries, too, are the first in time.
 
 use super::in_time_order;
 use crate::{Error, Result};
@@ -14,10 +14,19 @@ use std::sync::Arc;
 /// More rows than this are turned by a sort, which does not have to keep all in memory.
 const TURNED_ROWS_MAX: usize = 1 << 16;
 
+/// Number of last rows that a limit can stand for; a limit beyond it means all rows but the last, see [`all_but_last`].
+const LAST_ROWS_MAX: i64 = 1 << 62;
+
+/// Returns the limit that stands for all rows but the last `rows`, one or more.
+pub(crate) fn all_but_last(rows: u64) -> i64 {
+    i64::MIN.saturating_add_unsigned(rows.clamp(1, LAST_ROWS_MAX as u64 - 1))
+}
+
 /// How many rows, and how many after them are left out.
 #[derive(Clone, Copy)]
 struct Last {
-    rows: usize,
+    /// `None` for all.
+    rows: Option<usize>,
     after: usize,
     /// Whether the statement ends with them: sub-queries are taken apart, of which a node of ours knows nothing.
     is_end: bool,
@@ -25,7 +34,7 @@ struct Last {
 
 /// At the end of a statement.
 pub(crate) fn last_rows(plan: LogicalPlan, rows: u64) -> Result<LogicalPlan> {
-    last(plan, Last { rows: usize::try_from(rows).unwrap_or(usize::MAX), after: 0, is_end: true })
+    last(plan, Last { rows: usize::try_from(rows).ok(), after: 0, is_end: true })
 }
 
 /// In sub-queries, and where the number was not written: limits that are negative count from the end, all take their
@@ -34,6 +43,14 @@ pub(crate) fn limits_in_time_order(plan: LogicalPlan) -> Result<LogicalPlan> {
     let without = |node: LogicalPlan| node.map_expressions(|expr| expr.transform(exists_without_limit));
     let in_order = |node: LogicalPlan| {
         let LogicalPlan::Limit(Limit { skip, fetch, input }) = node else { return Ok(Transformed::no(node)) };
+        if let Some(after) = fetch.as_deref().and_then(left_out) {
+            let limit = Limit { skip, fetch: None, input };
+            let SkipType::Literal(skip) = limit.get_skip_type()? else {
+                return Err(Error::invalid("LIMIT n, -m takes numbers").into());
+            };
+            let rows = last(limit.input.as_ref().clone(), Last { rows: None, after, is_end: false })?;
+            return Ok(Transformed::yes(LogicalPlanBuilder::from(rows).limit(skip, None)?.build()?));
+        }
         let Some(rows) = fetch.as_deref().and_then(negative) else {
             let input = Arc::new(in_time_order(Arc::unwrap_or_clone(input))?);
             return Ok(Transformed::yes(LogicalPlan::Limit(Limit { skip, fetch, input })));
@@ -42,7 +59,7 @@ pub(crate) fn limits_in_time_order(plan: LogicalPlan) -> Result<LogicalPlan> {
         let SkipType::Literal(after) = limit.get_skip_type()? else {
             return Err(Error::invalid("LIMIT -n takes numbers").into());
         };
-        Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows, after, is_end: false })?))
+        Ok(Transformed::yes(last(limit.input.as_ref().clone(), Last { rows: Some(rows), after, is_end: false })?))
     };
     Ok(plan.transform_down_up_with_subqueries(without, in_order)?.data)
 }
@@ -61,16 +78,24 @@ fn exists_without_limit(expr: Expr) -> datafusion::common::Result<Transformed<Ex
     Ok(Transformed::yes(Expr::Exists(exists)))
 }
 
+/// The number of last rows that a limit stands for.
 fn negative(fetch: &Expr) -> Option<usize> {
-    let rows = match fetch {
-        Expr::Negative(inner) => match inner.as_ref() {
-            Expr::Literal(ScalarValue::Int64(Some(rows)), _) => *rows,
-            _ => return None,
-        },
-        Expr::Literal(ScalarValue::Int64(Some(rows)), _) => rows.checked_neg()?,
-        _ => return None,
-    };
+    let rows = number(fetch)?.checked_neg().filter(|rows| *rows <= LAST_ROWS_MAX)?;
     usize::try_from(rows).ok().filter(|rows| *rows > 0)
+}
+
+/// The number of last rows that a limit leaves out, see [`all_but_last`].
+fn left_out(fetch: &Expr) -> Option<usize> {
+    let fetch = number(fetch).filter(|fetch| *fetch < -LAST_ROWS_MAX)?;
+    usize::try_from(fetch.wrapping_sub(i64::MIN)).ok()
+}
+
+fn number(fetch: &Expr) -> Option<i64> {
+    match fetch {
+        Expr::Negative(inner) => number(inner)?.checked_neg(),
+        Expr::Literal(ScalarValue::Int64(number), _) => *number,
+        _ => None,
+    }
 }
 
 /// The rows are sorted backwards, cut off, and sorted again; by time, the first sort is a scan from the end.
@@ -94,9 +119,9 @@ fn cut(plan: &LogicalPlan, rows: Last) -> Result<Option<LogicalPlan>> {
         LogicalPlan::Sort(sort) => {
             let backwards = sort.expr.iter().map(|e| SortExpr::new(e.expr.clone(), !e.asc, !e.nulls_first));
             let backwards = LogicalPlanBuilder::from(sort.input.as_ref().clone()).sort(backwards)?.build()?;
-            let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(rows.after, Some(rows.rows))?;
+            let last = LogicalPlanBuilder::from(in_time_order(backwards)?).limit(rows.after, rows.rows)?;
             let last = last.build()?;
-            if rows.is_end && rows.rows <= TURNED_ROWS_MAX {
+            if rows.is_end && rows.rows.is_some_and(|rows| rows <= TURNED_ROWS_MAX) {
                 return Ok(Some(super::turned::turned(last)));
             }
             sorted_backwards(last).map(Some)
@@ -138,6 +163,6 @@ fn numbered(plan: &LogicalPlan, rows: Last) -> Result<LogicalPlan> {
     let with_number = columns.iter().cloned().chain([Expr::Column(Column::new_unqualified(name)).alias(NUMBER)]);
     let number_column = || Expr::Column(Column::new_unqualified(NUMBER));
     let numbered = LogicalPlanBuilder::from(plan.clone()).window([number])?.project(with_number.collect::<Vec<_>>())?;
-    let last = numbered.sort([number_column().sort(false, false)])?.limit(rows.after, Some(rows.rows))?;
+    let last = numbered.sort([number_column().sort(false, false)])?.limit(rows.after, rows.rows)?;
     Ok(last.sort([number_column().sort(true, false)])?.project(columns)?.build()?)
 }

@@ -10,13 +10,13 @@ use crate::calendar::Stride;
 use crate::dialect::time_join as written_join;
 use crate::{Error, Result, door};
 use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema, Result as DFResult, TableReference};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, ExprSchema, Result as DFResult, ScalarValue, TableReference};
 use datafusion::logical_expr::expr_rewriter::normalize_col;
 use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Extension, Filter, LogicalPlan, Operator, UserDefinedLogicalNodeCore,
+    BinaryExpr, Expr, Extension, Filter, LogicalPlan, LogicalPlanBuilder, Operator, UserDefinedLogicalNodeCore, when,
 };
 use datafusion::sql::sqlparser::ast::{JoinConstraint, JoinOperator, TableWithJoins};
 use std::cmp::Ordering;
@@ -73,8 +73,8 @@ pub(super) fn plan(mut joins: TableWithJoins, context: &mut dyn RelationPlannerC
     let left = left_of(joins, context)?;
     let right = context.plan(join.relation)?;
     let join = TimeJoin::try_new(left, right, kind, &tolerance)?;
-    let (keys, of_right) = keys(constraint, &join.left, &join.right, &kind.name(), context)?;
-    join.on(keys, of_right)
+    let keys = keys(constraint, &join.left, &join.right, &kind.name(), context)?;
+    join.on(keys)
 }
 
 impl Kind {
@@ -102,13 +102,47 @@ impl TimeJoin {
         Ok(TimeJoin { left, right, times: (of_left, of_right), spec })
     }
 
-    /// Returns the plan of the join; `of_right` is a condition of the right rows alone.
-    pub fn on(self, keys: Pairs, of_right: Option<Expr>) -> Result<LogicalPlan> {
+    /// Returns the plan of the join.
+    pub fn on(self, keys: Keys) -> Result<LogicalPlan> {
+        let Keys { equal, equal_or_null, of_right } = keys;
         let right = filtered(self.right, of_right)?;
-        let (left, right) = (scans_in_time_order(self.left)?, scans_in_time_order(right)?);
+        let columns: Vec<_> = self.left.schema().columns().into_iter().chain(right.schema().columns()).collect();
+        let (left, left_keys) = with_null_keys(self.left, equal_or_null.iter().map(|(l, _)| l), "left")?;
+        let (right, right_keys) = with_null_keys(right, equal_or_null.iter().map(|(_, r)| r), "right")?;
+        let keys = equal.into_iter().chain(left_keys.into_iter().zip(right_keys)).collect();
+        let (left, right) = (scans_in_time_order(left)?, scans_in_time_order(right)?);
         let node = TimeJoinNode::new(left, right, self.times, keys, self.spec)?;
-        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        if equal_or_null.is_empty() {
+            return Ok(plan);
+        }
+        Ok(LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()?)
     }
+}
+
+/// Adds two columns for each key that may be NULL: whether it is, and its value or one that stands for NULL. Rows whose
+/// keys are equal or both NULL agree in both.
+fn with_null_keys<'k>(
+    plan: LogicalPlan,
+    keys: impl Iterator<Item = &'k Column>,
+    side: &str,
+) -> Result<(LogicalPlan, Vec<Column>)> {
+    let mut columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    let mut added = Vec::new();
+    for (number, key) in keys.enumerate() {
+        let none = ScalarValue::new_default(plan.schema().field_from_column(key)?.data_type())?;
+        let key = || Expr::Column(key.clone());
+        let value = when(key().is_null(), Expr::Literal(none, None)).otherwise(key())?;
+        for (kind, expr) in [("null", key().is_null()), ("value", value)] {
+            let name = format!("__{side}_{kind}{number}");
+            columns.push(expr.alias(&name));
+            added.push(Column::new_unqualified(name));
+        }
+    }
+    if added.is_empty() {
+        return Ok((plan, added));
+    }
+    Ok((LogicalPlanBuilder::from(plan).project(columns)?.build()?, added))
 }
 
 fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
@@ -128,21 +162,48 @@ fn tolerance_of(text: &str, kind: Kind) -> Result<Option<Stride>> {
 /// Pairs of columns, one of each side.
 pub(crate) type Pairs = Vec<(Column, Column)>;
 
-/// Pairs of columns that have to be equal, and can be; and what is asked of the right rows alone.
+/// The condition of a join by time or window.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Columns that are equal.
+    pub equal: Pairs,
+    /// Columns that are equal or both NULL: `IS NOT DISTINCT FROM`.
+    pub equal_or_null: Pairs,
+    /// A condition of the right rows alone.
+    pub of_right: Option<Expr>,
+}
+
+impl Keys {
+    /// Returns an error if a pair of columns cannot be compared.
+    pub fn check(&self, left: &LogicalPlan, right: &LogicalPlan) -> Result<()> {
+        let mut pairs = self.equal.iter().chain(&self.equal_or_null);
+        pairs.try_for_each(|(l, r)| check_comparable((l, left), (r, right)))
+    }
+
+    /// Returns the equal columns and the condition of the right rows, for joins that find no NULL.
+    pub fn without_null(self, name: &str) -> Result<(Pairs, Option<Expr>)> {
+        if self.equal_or_null.is_empty() {
+            return Ok((self.equal, self.of_right));
+        }
+        Err(Error::invalid(format!("{name} ON does not take IS NOT DISTINCT FROM")))
+    }
+}
+
+/// Returns the keys that a condition has, which can be compared.
 pub(super) fn keys(
     constraint: JoinConstraint,
     left: &LogicalPlan,
     right: &LogicalPlan,
     name: &str,
     context: &mut dyn RelationPlannerContext,
-) -> Result<(Pairs, Option<Expr>)> {
-    let (keys, of_right) = written_keys(constraint, left, right, name, context)?;
-    keys.iter().try_for_each(|(l, r)| check_comparable((l, left), (r, right)))?;
-    Ok((keys, of_right))
+) -> Result<Keys> {
+    let keys = written_keys(constraint, left, right, name, context)?;
+    keys.check(left, right)?;
+    Ok(keys)
 }
 
 /// Refuses two columns whose types have nothing in common.
-pub(crate) fn check_comparable((l, left): (&Column, &LogicalPlan), (r, right): (&Column, &LogicalPlan)) -> Result<()> {
+pub(super) fn check_comparable((l, left): (&Column, &LogicalPlan), (r, right): (&Column, &LogicalPlan)) -> Result<()> {
     let types = (left.schema().field_from_column(l)?.data_type(), right.schema().field_from_column(r)?.data_type());
     match comparison_coercion(types.0, types.1) {
         Some(_) => Ok(()),
@@ -163,9 +224,9 @@ fn written_keys(
     right: &LogicalPlan,
     name: &str,
     context: &mut dyn RelationPlannerContext,
-) -> Result<(Pairs, Option<Expr>)> {
+) -> Result<Keys> {
     match constraint {
-        JoinConstraint::None => Ok((Vec::new(), None)),
+        JoinConstraint::None => Ok(Keys::default()),
         JoinConstraint::Natural => Err(Error::invalid(format!("NATURAL {name} is not supported"))),
         JoinConstraint::Using(names) => names
             .iter()
@@ -174,7 +235,7 @@ fn written_keys(
                 key_named(&name, left, right)
             })
             .collect::<Result<Pairs>>()
-            .map(|keys| (keys, None)),
+            .map(|equal| Keys { equal, ..Keys::default() }),
         JoinConstraint::On(condition) => {
             let both = left.schema().join(right.schema())?;
             let condition = context.sql_to_expr(condition, &both)?;
@@ -199,25 +260,24 @@ pub(crate) fn key_named(name: &str, left: &LogicalPlan, right: &LogicalPlan) -> 
     }
 }
 
-/// Splits a condition into pairs of columns that have to be equal, and the condition of the right rows alone.
-pub(crate) fn keys_of_condition(
-    condition: &Expr,
-    left: &LogicalPlan,
-    right: &LogicalPlan,
-    name: &str,
-) -> Result<(Pairs, Option<Expr>)> {
+/// Splits a condition into pairs of columns and the condition of the right rows alone.
+pub(crate) fn keys_of_condition(condition: &Expr, left: &LogicalPlan, right: &LogicalPlan, name: &str) -> Result<Keys> {
     let refused = || {
         Error::invalid(format!("{name} ON takes equalities of columns of its two sides"))
             .with_hint("write ON (key) or ON (t.a = u.a AND t.b = u.b), and conditions of the right side alone")
     };
-    let (mut keys, mut of_right) = (Vec::new(), Vec::new());
+    let (mut keys, mut of_right) = (Keys::default(), Vec::new());
     for part in split_conjunction(condition) {
         if is_of_right(part, left, right) {
             of_right.push(part.clone());
             continue;
         }
-        let Expr::BinaryExpr(BinaryExpr { left: a, op: Operator::Eq, right: b }) = part else {
-            return Err(refused());
+        let (a, pairs, b) = match part {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => (left, &mut keys.equal, right),
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::IsNotDistinctFrom, right }) => {
+                (left, &mut keys.equal_or_null, right)
+            }
+            _ => return Err(refused()),
         };
         let on = |expr: &Expr, plan: &LogicalPlan| match normalize_col(expr.clone(), plan) {
             Ok(Expr::Column(column)) if plan.schema().maybe_index_of_column(&column).is_some() => Some(column),
@@ -227,9 +287,10 @@ pub(crate) fn keys_of_condition(
             (Some(l), Some(r)) => Some((l, r)),
             _ => on(b, left).zip(on(a, right)),
         };
-        keys.push(pair.ok_or_else(refused)?);
+        pairs.push(pair.ok_or_else(refused)?);
     }
-    Ok((keys, of_right.into_iter().reduce(Expr::and)))
+    keys.of_right = of_right.into_iter().reduce(Expr::and);
+    Ok(keys)
 }
 
 fn is_of_right(part: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> bool {

@@ -215,7 +215,7 @@ fn window(join: ast::Join, windows: &mut WindowJoins, context: &mut dyn Relation
         JoinOperator::AsOf { constraint, .. } => constraint,
         _ => JoinConstraint::None,
     };
-    let keys = keys(constraint, &windows.left, &right, "WINDOW JOIN", context)?;
+    let keys = keys(constraint, &windows.left, &right, "WINDOW JOIN", context)?.without_null("WINDOW JOIN")?;
     let left = windows.left.schema().clone();
     let [lower, upper] = bounds.map(|(length, unit)| {
         let length = context.sql_to_expr(length, &left)?;
