@@ -8,7 +8,7 @@ use crate::{TableId, Ttl, Txn};
 /// The part of a schema that is specific to relations defined by a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The query as it was written.
+    /// The query as written.
     pub sql: String,
     /// `None` for a view without rows.
     pub materialized: Option<Materialized>,
@@ -39,7 +39,7 @@ pub struct Schedule {
 /// Periods of time that a view processes as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// As `1d`; `None` for the buckets of the view.
+    /// Length such as `1d`; `None` for the buckets of the view.
     pub length: Option<String>,
     pub zone: Option<String>,
     /// Number of seconds after its end at which a period is complete.
