@@ -234,7 +234,7 @@ fn in_unit(scope: RefreshScope, unit: TimeUnit) -> RefreshScope {
 struct Clip {
     /// Changes of earlier times are ignored.
     start: i64,
-    /// What is from then on has to wait; nothing when it is the end of time.
+    /// Later times must wait; `i64::MAX` for none.
     end: i64,
 }
 
