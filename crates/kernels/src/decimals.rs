@@ -13,10 +13,9 @@ const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 
 crate::dispatch! {
 wide
-/// Writes each value that is such a decimal, as `-12.5` or `3.0`, to the first bytes of `texts`, and its length to
-/// `lens`.
+/// Writes the text of each short decimal, as `-12.5` or `3.0`, to `texts`, and its length to `lens`.
 ///
-/// The length is 0 if the value is no such decimal (longer, below 0.001, at least 10⁷, not finite). Bytes after the
+/// The length is 0 if the value is no short decimal (longer, below 0.001, at least 10⁷, not finite). Bytes after the
 /// text are unspecified.
 pub fn short_decimals(values: &[f64], texts: &mut [[u8; DECIMAL_BYTES]], lens: &mut [u8]) {
     let lines = texts.chunks_mut(LANES).zip(lens.chunks_mut(LANES));

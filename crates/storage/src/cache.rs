@@ -47,8 +47,9 @@ impl From<Bytes> for Cached {
     }
 }
 
-/// A value derived from a block's bytes, computed once and shared with later readers, for example to validate bytes
-/// once.
+/// A value derived from a block's bytes, computed once and shared with later readers.
+///
+/// For example, bytes are validated once.
 ///
 /// The value is not counted against the budget, so it should share the bytes instead of copying them.
 #[derive(Clone, Default)]

@@ -54,8 +54,9 @@ pub use write::Threads;
 /// Largest number of text bytes of one column in a block: half of the range that views can address, as a safety margin.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
-/// Largest number of rows of a segment, which is the largest number of rows that one late row causes a merge to
-/// rewrite.
+/// Largest number of rows of a segment.
+///
+/// It is also the largest number of rows that one late row causes a merge to rewrite.
 pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 
 /// Represents rows of a table without columns. No table has so many columns that one gets this id.

@@ -25,7 +25,7 @@ pub struct TableSnapshot {
     /// Number of rows that arrived since the database was opened.
     ///
     /// If `removals` of two versions is equal, the difference of `arrived` locates the staged rows of the older version
-    /// in the newer one. `removals` counts truncations and dropped partitions.
+    /// in the newer one. `removals` counts truncations, dropped partitions, and merges that leave rows staged.
     pub arrived: u64,
     pub removals: u64,
 }

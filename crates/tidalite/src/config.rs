@@ -34,8 +34,9 @@ pub struct DatabaseConfig {
     pub late_rows_min: usize,
     /// Time without new rows after which a partition is rewritten for size; zero for never.
     pub seal_after: Duration,
-    /// Delay of the TTL if empty partitions separate the newest row of a table from all others, in case the time of that
-    /// row is wrong; zero for no delay.
+    /// Delay of the TTL if the time of a table's newest row may be wrong; zero for no delay.
+    ///
+    /// It applies if empty partitions separate the newest row from all others.
     pub ttl_jump_wait: Duration,
     /// Largest number of heavy queries that run at the same time; others wait. At least 1.
     pub query_running_max: usize,

@@ -134,7 +134,7 @@ impl Database {
         committed.map(|r| r.map(|c| (c.txn, c.refused.into_iter().next()))).boxed()
     }
 
-    /// As [`Database::commit`], but skips refused rows.
+    /// Commits valid rows like [`Database::commit`], and skips rejected rows.
     ///
     /// Returns the commit and the reasons in line order, each with the line of its row ([`Batch::lines`]).
     #[must_use]

@@ -228,8 +228,9 @@ impl LineParser {
         Ok(())
     }
 
-    /// Returns the rows parsed so far, a batch per table in order of first appearance, large batches in time order
-    /// ([`crate::order`]). The parser continues without them.
+    /// Returns the rows parsed so far, a batch per table in order of first appearance.
+    ///
+    /// Large batches are in time order ([`crate::order`]). The parser continues without these rows.
     pub fn take(&mut self) -> Vec<Batch> {
         let active = std::mem::take(&mut self.active);
         let keeps = active.iter().all(|&t| self.tables[t as usize].may_keep_dictionaries());

@@ -181,8 +181,9 @@ impl SeriesCache {
         (self.lines, self.hits) = (0, 0);
     }
 
-    /// If series arrive in no order, prefetches the candidate series and returns the likely start of the fields of the
-    /// line at `start`.
+    /// Returns the likely start of the fields of the line at `start` if series arrive in no order.
+    ///
+    /// Prefetches the candidate series.
     ///
     /// [`SeriesCache::find`] follows and decides.
     #[inline(always)]

@@ -278,8 +278,9 @@ impl TableBuilder {
         columns + self.rows * 12
     }
 
-    /// Returns true if the next batch may continue the dictionaries of this one, so that rows with the same symbols
-    /// keep their ids.
+    /// Returns true if the next batch may continue the dictionaries of this one.
+    ///
+    /// Rows with the same symbols then keep their ids.
     ///
     /// A batch contains complete dictionaries, so this is false if they have more strings than half of its rows.
     pub(super) fn may_keep_dictionaries(&self) -> bool {

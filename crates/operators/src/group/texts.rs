@@ -32,6 +32,8 @@ const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
 /// Smallest number of slots of a part's table; a power of two.
 const SLOTS_MIN: usize = 16;
+/// Ratio of dictionary strings to rows.
+///
 /// If the dictionary has this many times more strings than the batch has rows, only the strings of the rows are looked
 /// up.
 const SHARED_A_ROW: usize = 16;

@@ -15,8 +15,9 @@ use tidalite_types::{BLOCK_ROWS, ColumnId};
 
 /// Segments with fewer rows than this are merged with following rows unless they are much larger than these.
 const SMALL_ROWS: usize = BLOCK_ROWS / 8;
-/// Number of larger segments of similar size that are joined, so that a row is rewritten once for every eightfold
-/// growth.
+/// Number of larger segments of similar size that are joined.
+///
+/// A row is rewritten once for every eightfold growth.
 const JOIN_SEGMENTS: usize = 8;
 /// Rows are written to late segments if the blocks they fall into have more than this many times as many rows.
 const LATE_FACTOR: usize = 2;

@@ -106,8 +106,9 @@ impl NewRows {
         Ok(new)
     }
 
-    /// Merges spans if the rows of each run are sorted and adjacent, as rows of a connection are, so that columns are
-    /// copied by spans.
+    /// Merges spans if the rows of each run are sorted and adjacent, as rows of a connection are.
+    ///
+    /// Columns are then copied by spans.
     ///
     /// Returns false, without changes, if they are not.
     fn weave(&mut self, designated: ColumnId, kept_from: Option<i64>) -> bool {

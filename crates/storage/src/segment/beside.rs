@@ -5,8 +5,8 @@
 //! The index is built at the first use and stored in the block cache.
 //!
 //! ```text
-//! words u64: number of words per code of the other column
-//! bits as many words for NULL, then for each code of the other column: a bit for each code
+//! words  u64: number of words per code of the other column
+//! bits   as many words for NULL, then for each code of the other column: a bit for each code
 //! ```
 
 use super::buffer::{share, values_in};

@@ -1,6 +1,6 @@
 //! Verification of backups: every file of a destination's backups exists, with the same length and checksum.
 //!
-//! In: a destination. Out: the names of missing and damaged files. Nothing is changed.
+//! Input: a destination. Output: the names of missing and damaged files. Nothing is changed.
 
 use super::list::{Item, backups};
 use crate::Result;

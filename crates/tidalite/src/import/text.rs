@@ -1,8 +1,8 @@
 //! Converts the bytes of a file to the input of the CSV reader: decompressed, UTF-8, lines that end in `\n`.
 //!
-//! In: a reader and its known properties. Out: the beginning of the text, the rest of the text, and its encoding and
-//! compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros between
-//! letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are refused by name.
+//! Input: a reader and its known properties. Output: the beginning of the text, the rest of the text, and its encoding
+//! and compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros
+//! between letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are rejected by name.
 
 use super::{Reader, SAMPLE_BYTES};
 use crate::{Error, ErrorKind, Result};

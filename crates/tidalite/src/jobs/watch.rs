@@ -194,8 +194,9 @@ fn rewritten_rows(table: &TableSnapshot) -> u64 {
     touched.map(|s| s.rows()).sum()
 }
 
-/// Returns the lateness of the oldest staged row relative to the newest row before its run, and true if there is an
-/// import of old rows.
+/// Returns the lateness of the oldest staged row relative to the newest row before its run.
+///
+/// The flag is true if there is an import of old rows.
 ///
 /// Rows later than `lag_max` are an import of old rows and are ignored, because they do not predict the next rows.
 fn lateness(table: &TableSnapshot, lag_max: i64) -> (i64, bool) {

@@ -1,8 +1,8 @@
 //! The uncommitted changes of a transaction, applied to the tables as of its start.
 //!
-//! In: the changes of its statements. Out: the table versions that the next statement reads. The changes are planned as
-//! in the writer (`ingest::commit`, `ingest::dedup`), but against a private catalog. The first change of a table copies
-//! the table into the private catalog with forks of its dictionaries, so shared state does not change.
+//! Input: the changes of its statements. Output: the table versions that the next statement reads. The changes are
+//! planned as in the writer (`ingest::commit`, `ingest::dedup`), but against a private catalog. The first change of a
+//! table copies the table into the private catalog with forks of its dictionaries, so shared state does not change.
 //!
 //! Invariant: the runs of a table that existed before are the original runs, followed by the runs of the transaction.
 

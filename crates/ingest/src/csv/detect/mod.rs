@@ -1,10 +1,10 @@
 //! Detection of the format and the columns of a CSV file from its first records and from known options.
 //!
-//! In: the beginning of a file, the options of the user and the schema of the table. Out: the format, the names, types
-//! and notations of the columns, the designated timestamp. Options of the user take precedence, then the schema of the
-//! table; everything else is detected from the records. The type of a column is the narrowest of BOOLEAN, LONG, DOUBLE,
-//! DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR. Values
-//! with two meanings (`01/02/2024`) are an error.
+//! Input: the beginning of a file, the options of the user and the schema of the table. Output: the format, the names,
+//! types and notations of the columns, the designated timestamp. Options of the user take precedence, then the schema
+//! of the table; everything else is detected from the records. The type of a column is the narrowest of BOOLEAN, LONG,
+//! DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR.
+//! Values with two meanings (`01/02/2024`) are an error.
 //!
 //! Reading order: [`records`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
 //! one string; [`column`] types and notations; [`designated`] the designated timestamp and partitions.

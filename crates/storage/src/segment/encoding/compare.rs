@@ -152,8 +152,9 @@ impl EncodedBlock {
         self.rows_in_among(interval, None)
     }
 
-    /// Returns rows like [`EncodedBlock::rows_in`], but skips vectors without a bit in `among`, whose result is
-    /// unspecified.
+    /// Returns rows like [`EncodedBlock::rows_in`], but skips vectors without a bit in `among`.
+    ///
+    /// The result for rows of skipped vectors is unspecified.
     pub(super) fn rows_in_among(&self, interval: Interval, among: Option<&[u64]>) -> Option<Vec<u64>> {
         if !fits(self.physical, interval) {
             return None;

@@ -18,6 +18,8 @@ use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes}
 /// Dictionary entries are examined row by row if there are this many times more entries than rows.
 const ENTRIES_A_ROW: usize = 8;
 
+/// Ratio of rows to wanted rows.
+///
 /// If the block has this many times more rows than are wanted, rows are examined one by one, with a prefetch
 /// `ROWS_AHEAD` rows ahead.
 const ROWS_A_LOOK: usize = 32;
