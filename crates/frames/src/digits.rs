@@ -1,6 +1,6 @@
-//! The digits of decimals.
+//! Formats the digits of decimals.
 
-/// `-12.05` for -1205 and a scale of 2.
+/// Appends a decimal, for example `-12.05` for -1205 and a scale of 2.
 pub(crate) fn push_decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');

@@ -1,8 +1,8 @@
-//! Why a frame was refused.
+//! Errors of rejected frames.
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Texts are as in PostgreSQL: lower case, no full stop, the column and the row named.
+/// An error with a text in PostgreSQL's style: lower case, no full stop, naming the column and the row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -19,12 +19,12 @@ impl Error {
         Error { message: message.into(), column: None, row: None, hint: None }
     }
 
-    /// About a column as a whole.
+    /// Creates an error about a whole column.
     pub fn of_column(name: &str, message: impl std::fmt::Display) -> Error {
         Error { column: Some(name.to_owned()), ..Error::new(format!("column \"{name}\": {message}")) }
     }
 
-    /// About one value.
+    /// Creates an error about one value.
     pub fn of_value(name: &str, row: u64, message: impl std::fmt::Display) -> Error {
         let message = format!("column \"{name}\", row {row}: {message}");
         Error { column: Some(name.to_owned()), row: Some(row), ..Error::new(message) }

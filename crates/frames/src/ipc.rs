@@ -1,8 +1,9 @@
 //! Decoder of Arrow IPC streams from untrusted clients: no memory is allocated for a length that is only claimed.
 //!
-//! In: bytes of a stream, split anywhere. Out: its schema and record batches. Offsets, lengths and counts of a message are
-//! checked against the bytes of the message. Compressed buffers are decompressed here: their claimed length is checked
-//! against [`IpcLimits`] and reserved with the caller before it is allocated. Every error leaves the decoder unusable.
+//! Input: bytes of a stream, split anywhere. Output: its schema and record batches. Offsets, lengths and counts of a
+//! message are checked against the bytes of the message. Compressed buffers are decompressed here: their claimed length
+//! is checked against [`IpcLimits`] and reserved with the caller before it is allocated. Every error leaves the decoder
+//! unusable.
 //!
 //! The decoder of the crate `arrow` does not check these numbers: it allocates the claimed length of a compressed
 //! buffer, and panics at an offset outside of the body and at an unknown type (59.3).

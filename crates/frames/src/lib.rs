@@ -1,14 +1,13 @@
-//! Arrow's columns as ours: rows of a data frame on their way into the database, as a [`Batch`](tidalite_types::Batch)
-//! or as text.
+//! Converts Arrow columns to Tidalite's: rows of a data frame to a [`Batch`](tidalite_types::Batch) or to text.
 //!
-//! In: record batches of any producer, whose types are checked and whose values are not trusted beyond what Arrow says
-//! of them. Out: batches for the commit ([`rows`]), or line protocol for a server that may not be ours ([`lines`]).
-//! Nothing is rounded, cut or replaced silently: what has no place is an error that names column, row and value. What
-//! rows become is bounded by what one commit may have, however few bytes they come in.
+//! Input: record batches of any producer, whose types are checked and whose values are trusted only as far as Arrow
+//! guarantees. Output: batches for the commit ([`rows`]), or line protocol for any server ([`lines`]). Nothing is
+//! rounded, truncated or replaced silently: a value that cannot be stored is an error that names column, row and value.
+//! The size of converted rows is limited by the limits of one commit, independent of the size of the input.
 //!
-//! Reading order: [`error`]; [`ipc`] streams of record batches from clients; [`symbols`] which columns are SYMBOLs;
-//! [`rows`] what becomes of each type, [`values`], [`texts`], [`lists`] its values, [`unpack`] dictionaries and runs,
-//! [`room`] how much may be; [`pieces`] commits; [`lines`] the text.
+//! Reading order: [`error`]; [`ipc`] streams of record batches from clients; [`symbols`] the choice of SYMBOL columns;
+//! [`rows`] conversions of types, [`values`], [`texts`], [`lists`] conversions of values, [`unpack`] dictionaries and
+//! runs, [`room`] limits; [`pieces`] commits; [`lines`] text.
 #![forbid(unsafe_code)]
 
 mod digits;

@@ -1,9 +1,9 @@
-//! Rows of a frame as line protocol, for any server that speaks it.
+//! Writes the rows of a frame as line protocol, for any server that supports it.
 //!
-//! In: record batches, and which column is what. Out: lines, each ended; doubles in the fewest digits that read back
-//! as the same double, or their eight bytes from version 2 of the protocol on. A NULL is left out of its line; what
-//! NaN means is the server's to say. Nothing is allocated for a row or a value but the text itself. The rows of a batch are cut into ranges, which
-//! as many threads as the caller gives write at the same time.
+//! Input: record batches, and the roles of their columns. Output: terminated lines; doubles in the fewest digits that
+//! parse to the same double, or as eight bytes from version 2 of the protocol on. A NULL is omitted from its line; the
+//! server interprets NaN. No memory is allocated for a row or a value except the text itself. The rows of a batch are
+//! split into ranges, which the given number of threads write in parallel.
 
 mod cells;
 mod escape;
@@ -19,18 +19,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
-/// Which table rows are for.
+/// The table of the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Table {
     Named(String),
-    /// The column of text with its name.
+    /// The text column with the name of the table.
     Column(String),
 }
 
-/// The time of rows.
+/// The time of the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The server's, when it reads the line.
+    /// The server's time when it reads the line.
     Server,
     Column(String),
     /// Nanoseconds since 1970.
@@ -39,14 +39,14 @@ pub enum At {
 
 #[derive(Clone, Debug)]
 pub struct LineOptions {
-    /// Of the protocol: 1, 2 or 3.
+    /// Version of the protocol: 1, 2 or 3.
     pub version: u8,
     pub table: Table,
     pub at: At,
     pub symbols: Symbols,
 }
 
-/// Which column is what, for frames of one schema.
+/// Roles of the columns, for frames of one schema.
 #[derive(Clone, Debug)]
 pub struct LinePlan {
     version: u8,
@@ -56,7 +56,7 @@ pub struct LinePlan {
     at: AtPart,
 }
 
-/// A column of the frame and what stands before its values, `,name=`.
+/// A column of the frame, and the text before its values, `,name=`.
 #[derive(Clone, Debug)]
 struct Part {
     index: usize,
@@ -78,8 +78,11 @@ enum AtPart {
 }
 
 impl LinePlan {
+    /// Creates a plan.
+    ///
     /// # Errors
-    /// When a column named does not exist, is of a type that lines have no form for, or has a name they cannot carry.
+    /// Fails if a named column does not exist, has a type without a form in lines, or has a name that lines cannot
+    /// contain.
     pub fn new(schema: &Schema, options: &LineOptions) -> Result<LinePlan> {
         let find =
             |name: &String| schema.index_of(name).map_err(|_| Error::of_column(name, "the frame does not have it"));
@@ -139,12 +142,12 @@ impl LinePlan {
         Ok(LinePlan { version: options.version, table, symbols, fields, at })
     }
 
-    /// The rows as text, in pieces whose concatenation it is: one for each thread that took part.
+    /// Returns the text of the rows in pieces to be concatenated: one for each thread that took part.
     ///
     /// # Errors
-    /// Names the first value found that has no form.
+    /// Names the first value without a form in lines.
     pub fn lines(&self, rows: &RecordBatch, rows_before: u64, threads: usize) -> Result<Vec<Vec<u8>>> {
-        /// Fewer rows are not worth a thread.
+        /// Smallest number of rows for which a thread pays.
         const ROWS_MIN: usize = 4096;
         let rows = &self.unpacked(rows)?;
         let count = rows.num_rows();
@@ -170,12 +173,12 @@ impl LinePlan {
         })
     }
 
-    /// Appends the lines of `range`. After an error `out` has what was written before it, in part.
+    /// Appends the lines of `range`. After an error `out` has partial output.
     ///
     /// # Errors
-    /// As [`LinePlan::lines`].
+    /// Fails like [`LinePlan::lines`].
     pub fn write(&self, rows: &RecordBatch, range: Range<usize>, rows_before: u64, out: &mut Vec<u8>) -> Result<()> {
-        /// After so many rows the size of the rest is known well enough to ask for its memory at once.
+        /// Number of rows after which the remaining size is estimated, to allocate the memory at once.
         const SAMPLE_ROWS: usize = 64;
         let rows = &self.unpacked(rows)?;
         let symbols = self.symbols.iter().map(|part| Symbol::new(part, rows)).collect::<Result<Vec<_>>>()?;
@@ -212,7 +215,7 @@ impl LinePlan {
 }
 
 impl LinePlan {
-    /// The rows without runs, and without dictionaries but of tags.
+    /// Returns the rows without runs, and without dictionaries except those of tags.
     fn unpacked(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         if !rows.columns().iter().any(|column| is_packed(column.data_type())) {
             return Ok(rows.clone());
@@ -289,7 +292,7 @@ impl<'a> AtCells<'a> {
             AtPart::Column(index, name) => {
                 let array = rows.column(*index);
                 let (values, unit) = cells::times(array).ok_or_else(|| Error::of_column(name, "it is no timestamp"))?;
-                // Version 1 knows nanoseconds only.
+                // Version 1 supports only nanoseconds.
                 let (factor, suffix): (i64, &[u8]) = match (version, unit) {
                     (1, ArrowUnit::Second) => (1_000_000_000, b""),
                     (1, ArrowUnit::Millisecond) => (1_000_000, b""),

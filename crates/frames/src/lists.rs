@@ -1,4 +1,4 @@
-//! Lists of numbers, nested evenly, as DOUBLE[]…: the extents and then the doubles, as `tidalite_types::views` says.
+//! Converts evenly nested lists of numbers to DOUBLE[]…: the extents, then the doubles, see `tidalite_types::views`.
 
 use crate::room::Room;
 use crate::{Error, Result};
@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use tidalite_types::views::NULL_ELEMENT_BITS;
 
-/// How many dimensions a type of lists has, when its innermost values are numbers.
+/// Returns the number of dimensions of a list type whose innermost values are numbers.
 pub(crate) fn dims(data_type: &DataType) -> Option<u8> {
     match data_type {
         DataType::List(item)
@@ -32,7 +32,7 @@ fn child(array: &ArrayRef, row: usize) -> ArrayRef {
     }
 }
 
-/// Extents and numbers of one value; `row` counts over the frame.
+/// Appends the extents and numbers of one value; `row` counts over the frame.
 pub(crate) fn value(
     array: &ArrayRef,
     at: usize,
@@ -55,7 +55,7 @@ fn flatten(
     numbers: &mut Vec<f64>,
     room: &mut Room,
 ) -> Result<(), String> {
-    // Lists may share their items, and so be many times as long as the memory they came in.
+    // Lists may share their items, and may therefore be many times larger than their memory.
     room.take((list.len() + 1).saturating_mul(8)).map_err(|e| e.message)?;
     let len = u32::try_from(list.len()).map_err(|_| "the array is too long".to_owned())?;
     if *extents[level].get_or_insert(len) != len {
@@ -74,7 +74,7 @@ fn flatten(
     (0..list.len()).try_for_each(|i| flatten(&child(list, i), level + 1, extents, numbers, room))
 }
 
-/// Integers of 64 bits may have more digits than a double.
+/// Checks that integers of 64 bits are exact doubles.
 fn check_exact(list: &ArrayRef) -> Result<(), String> {
     let rounded = |value: i128| value as f64 as i128 != value;
     let found = match list.data_type() {

@@ -1,8 +1,8 @@
-//! Cuts the rows of a frame into commits.
+//! Splits the rows of a frame into commits.
 //!
-//! In: record batches as they come, of any size. Out: the batches of one commit at a time. Few rows wait for more, so
-//! that a frame in many small pieces does not become as many runs; many are cut, so that rows are on their way to disk
-//! while the next ones are being converted.
+//! Input: record batches of any size. Output: the batches of one commit at a time. Small batches are collected, so that
+//! a frame in many small pieces does not become as many runs; large ones are split, so that rows are written to disk
+//! while the next ones are converted.
 
 use crate::room::{Room, too_much};
 use crate::{Error, Result, RowPlan};
@@ -11,29 +11,29 @@ use arrow::compute::concat_batches;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{Batch, PartitionBy};
 
-/// Rows that become one batch: at least, when more come, and at most.
+/// Smallest (if more rows follow) and largest number of rows of one batch.
 const ROWS_MIN: usize = 128 << 10;
 const ROWS_MAX: usize = 1 << 20;
-/// Of a commit, unless all rows shall be in one.
+/// Size of a commit in bytes, unless all rows must be in one commit.
 const COMMIT_BYTES: usize = 64 << 20;
-/// Of a commit at most: it is held in memory, and again in the record of the log.
+/// Largest size of a commit in bytes: it is held in memory, and again in the record of the log.
 pub(crate) const COMMIT_BYTES_MAX: usize = 512 << 20;
-/// Rows of a commit at most: their numbers are held, too.
+/// Largest number of rows of a commit, because their line numbers are held, too.
 const COMMIT_ROWS_MAX: usize = 128 << 20;
 
 #[derive(Debug)]
 pub struct Pieces {
     plan: RowPlan,
-    /// All rows in one commit.
+    /// True if all rows must be in one commit.
     is_atomic: bool,
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
     batches: Vec<Batch>,
-    /// Of `batches`, without the numbers of their lines, which are not kept.
+    /// Bytes of `batches`, excluding line numbers, which are not kept.
     bytes: usize,
     held_rows: usize,
     rows: u64,
-    /// Rows that were before these in another frame, for error messages.
+    /// Number of rows before these in another frame, for error messages.
     first: u64,
     commit_bytes_max: usize,
 }
@@ -55,28 +55,28 @@ impl Pieces {
         }
     }
 
-    /// For rows that go on where others ended.
+    /// Starts the row numbers at `first`, for rows that continue another frame.
     #[must_use]
     pub fn from_row(self, first: u64) -> Pieces {
         Pieces { first, ..self }
     }
 
-    /// Rows taken so far.
+    /// Returns the number of rows taken so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows + self.waiting_rows as u64
     }
 
-    /// Memory of the rows that were converted but not given away yet.
+    /// Returns the memory of converted rows that were not yet committed.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.bytes + self.held_rows * 4
     }
 
-    /// Takes rows, and gives each commit that is complete to `commit`.
+    /// Takes rows, and calls `commit` with each complete commit.
     ///
     /// # Errors
-    /// As [`RowPlan::batch`], when one commit would be too large, or what `commit` says.
+    /// Fails like [`RowPlan::batch`], if one commit would be too large, or if `commit` fails.
     pub fn push<E: From<Error>>(
         &mut self,
         rows: RecordBatch,
@@ -99,10 +99,10 @@ impl Pieces {
         Ok(())
     }
 
-    /// Gives the rest to `commit`.
+    /// Calls `commit` with the remaining rows.
     ///
     /// # Errors
-    /// As [`Pieces::push`].
+    /// Fails like [`Pieces::push`].
     pub fn finish<E: From<Error>>(&mut self, commit: &mut impl FnMut(Vec<Batch>) -> Result<(), E>) -> Result<(), E> {
         self.convert()?;
         (self.bytes, self.held_rows) = (0, 0);
@@ -132,7 +132,7 @@ impl Pieces {
 }
 
 impl RowPlan {
-    /// The table for rows of this plan.
+    /// Returns the table for rows of this plan.
     #[must_use]
     pub fn table(&self, partition_by: PartitionBy) -> CreateTable {
         let designated = self.designated().map(str::to_owned);
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(errors[4].as_deref(), Some("one commit may have 4 MiB, the rows are more"));
     }
 
-    /// What a commit of at most 1 MiB says of a column.
+    /// Returns the error of a commit of at most 1 MiB for a column.
     fn refusal(column: ArrayRef, symbols: Symbols) -> Option<String> {
         let rows = RecordBatch::try_from_iter([("c", column)]).unwrap();
         let options = RowOptions { table: "t".to_owned(), at: None, symbols };
@@ -250,7 +250,7 @@ mod tests {
                 "{said:?}"
             );
         }
-        // As symbols the text is there once.
+        // As symbols the text is stored once.
         let short: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 19)]));
         let runs: ArrayRef = Arc::new(RunArray::<Int32Type>::try_new(&vec![rows as i32].into(), &short).unwrap());
         assert_eq!(refusal(runs, Symbols::All), None);

@@ -1,7 +1,7 @@
-//! What one commit may still hold.
+//! Tracks the remaining capacity of one commit.
 //!
-//! A few bytes of a frame can stand for very many: a dictionary or runs of one long text, views that all point to the
-//! same bytes. So what rows become is counted before it is made.
+//! A few bytes of a frame can represent very many: a dictionary or runs of one long text, views of the same bytes. The
+//! size of converted rows is therefore counted before memory is allocated.
 
 use crate::{Error, Result};
 use tidalite_types::ColumnType;
@@ -14,7 +14,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Of a commit of at most `bytes_max` that has `used` already.
+    /// Creates the capacity of a commit of at most `bytes_max` bytes, of which `used` are used.
     pub fn new(bytes_max: usize, used: usize) -> Room {
         Room { left: bytes_max.saturating_sub(used), bytes_max }
     }
@@ -34,7 +34,7 @@ impl Room {
         }
     }
 
-    /// For the values of a column, without the text and bytes that its views point to.
+    /// Counts the values of a column, without the text and bytes that its views point to.
     pub fn take_column(&mut self, column_type: ColumnType, rows: usize) -> Result<()> {
         let bytes = match column_type.physical() {
             Physical::Bit => rows.div_ceil(8),

@@ -1,4 +1,4 @@
-//! What becomes of each column of a frame in a table.
+//! Converts each column of a frame to a column of a table.
 //!
 //! | Arrow | stored as |
 //! |---|---|
@@ -13,13 +13,13 @@
 //! | date | DATE; TIMESTAMP when it is the designated one |
 //! | text | VARCHAR, or SYMBOL where asked for |
 //! | a dictionary of text | SYMBOL, or VARCHAR where asked for |
-//! | other dictionaries, runs | what their values are |
+//! | other dictionaries, runs | the type of their values |
 //! | binary | BINARY; of 16 bytes, UUID |
 //! | lists of numbers, lists of these | DOUBLE[], DOUBLE[][] … |
 //! | null | nothing: the column is not written |
 //! | times of day, durations, intervals, structs, maps, unions | an error |
 //!
-//! A table that exists has its own types; the commit converts, and refuses what does not fit.
+//! An existing table has its own types; the commit converts values, and rejects values that do not fit.
 
 use crate::pieces::COMMIT_BYTES_MAX;
 use crate::room::Room;
@@ -31,7 +31,7 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit as ArrowUnit};
 use tidalite_types::schema::same_name;
 use tidalite_types::{Batch, BatchColumn, ColumnType, TableSchema, TimeUnit};
 
-/// Metadata of a field in which NaN means that there is no value, as pandas has it.
+/// Metadata of a field in which NaN means a missing value, as in pandas.
 pub const NAN_IS_NULL: &str = "tidalite.nan_is_null";
 
 #[derive(Clone, Debug, Default)]
@@ -42,22 +42,22 @@ pub struct RowOptions {
     pub symbols: Symbols,
 }
 
-/// How frames of one schema fit one table.
+/// Mapping of frames of one schema to one table.
 #[derive(Clone, Debug)]
 pub struct RowPlan {
     table: String,
     columns: Vec<Planned>,
-    /// Among `columns`.
+    /// Index in `columns`.
     designated: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    /// In the frame.
+    /// Index in the frame.
     pub index: usize,
-    /// In the frame.
+    /// Name in the frame.
     pub name: String,
-    /// In the table.
+    /// Name in the table.
     pub stored_name: String,
     pub column_type: ColumnType,
     pub nan_is_null: bool,
@@ -65,10 +65,10 @@ pub(crate) struct Planned {
 }
 
 impl RowPlan {
-    /// `table` is what the table is, if it exists.
+    /// Creates a plan. `table` is the schema of the table, if it exists.
     ///
     /// # Errors
-    /// When a column has no place, or the time of the rows is not said where it has to be.
+    /// Fails if a column cannot be stored, or the time of the rows is required but not given.
     pub fn new(schema: &Schema, options: &RowOptions, table: Option<&TableSchema>) -> Result<RowPlan> {
         let at = time_column(schema, options, table)?;
         let symbols = options.symbols.choose(schema)?;
@@ -104,27 +104,27 @@ impl RowPlan {
         Ok(RowPlan { table: options.table.clone(), columns, designated })
     }
 
-    /// The table's.
+    /// Returns the name of the table.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.table
     }
 
-    /// Names and types of the columns a new table gets.
+    /// Returns the names and types of the columns of a new table.
     pub fn columns(&self) -> impl Iterator<Item = (&str, ColumnType)> {
         self.columns.iter().map(|c| (c.stored_name.as_str(), c.column_type))
     }
 
-    /// The name of the designated timestamp.
+    /// Returns the name of the designated timestamp.
     #[must_use]
     pub fn designated(&self) -> Option<&str> {
         self.designated.map(|i| self.columns[i].stored_name.as_str())
     }
 
-    /// The rows as a batch. `rows_before` counts those of the frame before them, for error messages.
+    /// Converts the rows to a batch. `rows_before` is the number of earlier rows of the frame, for error messages.
     ///
     /// # Errors
-    /// Names the first value found that has no place; also when the rows are more than one commit may have.
+    /// Names the first value that cannot be stored; also fails if the rows exceed the limits of a commit.
     pub fn batch(&self, rows: &RecordBatch, rows_before: u64) -> Result<Batch> {
         self.batch_within(rows, rows_before, &mut Room::new(COMMIT_BYTES_MAX, 0))
     }
@@ -143,7 +143,7 @@ impl RowPlan {
     }
 }
 
-/// The column of the frame that is the time of its rows.
+/// Returns the index of the column with the time of the rows.
 fn time_column(schema: &Schema, options: &RowOptions, table: Option<&TableSchema>) -> Result<Option<usize>> {
     let designated = table.map(TableSchema::timestamp);
     if let Some(name) = &options.at {
@@ -167,7 +167,7 @@ fn time_column(schema: &Schema, options: &RowOptions, table: Option<&TableSchema
     })
 }
 
-/// What a column is stored as before the commit fits it to the table; `None` when it has no values at all.
+/// Returns the type of a column before the commit converts it to the table's; `None` if it has no values.
 fn stored_type(
     field: &Field,
     is_symbol: bool,

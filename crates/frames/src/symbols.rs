@@ -1,24 +1,24 @@
-//! Which columns of text become SYMBOLs.
+//! Selects the text columns that become SYMBOLs.
 
 use crate::{Error, Result};
 use arrow::datatypes::{DataType, Schema};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Symbols {
-    /// Those that are dictionaries (categoricals) in the frame.
+    /// Columns that are dictionaries (categoricals) in the frame.
     #[default]
     Auto,
-    /// Every column of text.
+    /// Every text column.
     All,
     None,
     Named(Vec<String>),
 }
 
 impl Symbols {
-    /// For each column of the frame whether it is one.
+    /// Returns true for each column of the frame that becomes a SYMBOL.
     ///
     /// # Errors
-    /// When a column is named that the frame has not, or that is no text.
+    /// Fails if a named column does not exist, or is not text.
     pub fn choose(&self, schema: &Schema) -> Result<Vec<bool>> {
         if let Symbols::Named(names) = self {
             for name in names {
@@ -41,7 +41,7 @@ impl Symbols {
     }
 }
 
-/// Whether values are text, in a dictionary or not.
+/// Returns true if values are text, with or without a dictionary.
 pub(crate) fn is_text(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,

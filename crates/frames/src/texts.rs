@@ -1,4 +1,4 @@
-//! Text and bytes of whatever layout, by row; as views; as symbols.
+//! Accesses text and bytes of any layout by row, and converts them to views and symbols.
 
 use crate::room::Room;
 use crate::{Error, Result};
@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, UInt64Type};
 use hashbrown::HashTable;
 use tidalite_types::{Column, Values, Views};
 
-/// Bytes of a row, wherever they lie. What lies under a NULL may be anything.
+/// Bytes of a row in any layout. Values of NULL rows are unspecified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Texts<'a> {
     Utf8(&'a StringArray),
@@ -49,7 +49,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The bytes of all rows, where they lie beside each other.
+    /// Returns the bytes of all rows, if they are contiguous.
     pub fn whole(self) -> Option<&'a [u8]> {
         match self {
             Texts::Utf8(a) => between(a),
@@ -88,8 +88,9 @@ pub(crate) fn push(out: &mut Views, value: &[u8], name: &str, room: &mut Room) -
     Ok(())
 }
 
-/// The codes of a column that is a dictionary already, and its distinct strings. Arrow's may have a string twice or
-/// NULL among its strings; ours may not.
+/// Returns the codes of a dictionary column, and its distinct strings.
+///
+/// Arrow's dictionaries may contain a string twice or NULL; Tidalite's may not.
 pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str, room: &mut Room) -> Result<(Column, Views)> {
     let dictionary = array.as_any_dictionary();
     let (strings, strings_are) = (dictionary.values(), dictionary.values().nulls());
@@ -119,7 +120,7 @@ pub(crate) fn dictionary_symbols(array: &ArrayRef, name: &str, room: &mut Room) 
     Ok((column, interner.strings))
 }
 
-/// The codes of a column of text, and its distinct strings.
+/// Returns the codes of a text column, and its distinct strings.
 pub(crate) fn symbols(array: &ArrayRef, name: &str, room: &mut Room) -> Result<(Vec<u32>, Views)> {
     let Some(texts) = Texts::of(array) else {
         return Err(Error::of_column(name, format!("type {} is no text", array.data_type())));
@@ -155,7 +156,7 @@ impl Interner {
     }
 }
 
-/// Cheap rather than strong: eight bytes a step. A sender that makes its strings collide slows only itself.
+/// Hashes eight bytes per step; fast rather than strong. A sender with colliding strings slows down only itself.
 #[inline]
 fn hash(value: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,6 +1,6 @@
-//! Dictionaries and runs as the values they stand for; compact copies of what shares memory.
+//! Expands dictionaries and runs to their values, and copies arrays that share memory.
 //!
-//! Text and bytes become views, so that a long text that many rows have is there once.
+//! Text and bytes become views, so that a long text shared by many rows is stored once.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::Buffer;
@@ -9,16 +9,16 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// Whether one value may stand for many rows.
+/// Returns true if one value may represent many rows.
 #[must_use]
 pub fn is_packed(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
-/// One value for each row.
+/// Returns an array with one value per row.
 ///
 /// # Errors
-/// When keys or ends of runs are broken.
+/// Fails if keys or ends of runs are invalid.
 pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut array = array.clone();
     while is_packed(array.data_type()) {
@@ -27,7 +27,7 @@ pub fn unpacked(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(array)
 }
 
-/// Runs as their values, dictionaries as they are.
+/// Expands runs to their values; dictionaries stay unchanged.
 pub(crate) fn without_runs(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let mut array = array.clone();
     while matches!(array.data_type(), DataType::RunEndEncoded(..)) {
@@ -51,18 +51,18 @@ fn unpacked_once(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The type in which rows share what they have in common.
+/// Returns the type in which rows share equal parts.
 fn shared(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-        // Of 16 bytes it is a UUID.
+        // 16 bytes are a UUID.
         DataType::FixedSizeBinary(bytes) if *bytes != 16 => DataType::BinaryView,
         other => other.clone(),
     }
 }
 
-/// Views share the text of whole blocks; what no row of these needs is left behind.
+/// Copies views that share the text of whole blocks, without text that no row needs.
 #[must_use]
 pub fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
@@ -80,7 +80,7 @@ pub fn compact(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Bytes that the rows of an array take, without those of others that it shares memory with.
+/// Returns the bytes of an array's rows, without those of other rows in shared memory.
 #[must_use]
 pub fn byte_count(array: &ArrayRef) -> usize {
     let views = |text: usize| text + 16 * array.len();

@@ -1,4 +1,4 @@
-//! The values of one column, in memory of their own: the commit keeps them.
+//! Copies the values of one column to separate memory, which the commit keeps.
 
 use crate::digits::push_decimal;
 use crate::room::Room;
@@ -18,10 +18,10 @@ use tidalite_types::column_type::Physical;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
-/// The values of an array as a column of a batch. `rows_before` counts the rows of the frame before them.
+/// Converts an array to a column of a batch. `rows_before` is the number of earlier rows of the frame.
 pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64, room: &mut Room) -> Result<BatchColumn> {
     room.take_column(planned.column_type, array.len())?;
-    // Dictionaries stay where they become symbols.
+    // Dictionaries are kept if they become symbols.
     let is_symbol = planned.column_type == ColumnType::Symbol;
     let plain_values = if is_symbol { without_runs(array) } else { unpacked(array) };
     let array = &plain_values.map_err(|e| Error::of_column(&planned.name, e))?;
@@ -58,7 +58,7 @@ pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64, room
     })
 }
 
-/// Times that a table can have. The commit looks again; here it is before a new table is created.
+/// Checks the range of times. The commit checks again; this check precedes the creation of a new table.
 fn check_years(column: &Column, planned: &Planned, rows_before: u64) -> Result<()> {
     let (ColumnType::Timestamp(unit), Values::I64(times)) = (planned.column_type, &column.values) else {
         return Ok(());
@@ -134,7 +134,7 @@ fn copied<T: ArrowPrimitiveType>(array: &ArrayRef) -> Vec<T::Native> {
     array.as_primitive::<T>().values().to_vec()
 }
 
-/// What lies under a NULL becomes 0, whatever it was.
+/// Converts values; NULL rows become 0.
 fn checked<T: ArrowPrimitiveType, Out: Default>(
     array: &ArrayRef,
     planned: &Planned,
@@ -161,7 +161,7 @@ fn strict_cast(array: &ArrayRef, to: &DataType, planned: &Planned) -> Result<Arr
     cast_with_options(array, to, &strict).map_err(|e| Error::of_column(&planned.name, e))
 }
 
-/// NaN is a value, but in frames that know no other way to say that there is none.
+/// Converts NaN to NULL in frames without another way to mark missing values.
 fn floats(values: Values, nulls: Option<&NullBuffer>, planned: &Planned) -> Column {
     let mut column = with_nulls(values, nulls);
     if !planned.nan_is_null {
@@ -205,7 +205,7 @@ fn decimals(array: &ArrayRef, planned: &Planned, rows_before: u64) -> Result<Col
         let mut value = Vec::new();
         push_decimal(values[row], scale, &mut value);
         let value = match values[row] {
-            // Of 256 bits.
+            // A decimal of 256 bits.
             i128::MAX => "of more than 38 digits".into(),
             _ => String::from_utf8_lossy(&value),
         };
@@ -233,7 +233,7 @@ fn double_arrays(array: &ArrayRef, planned: &Planned, dims: u8, rows_before: u64
         bytes.clear();
         extents.iter().for_each(|e| bytes.extend_from_slice(&e.to_le_bytes()));
         numbers.iter().for_each(|n| bytes.extend_from_slice(&n.to_le_bytes()));
-        // Counted already, but for the extents.
+        // Counted already, except for the extents.
         push(&mut out, &bytes, &planned.name, &mut Room::unlimited())?;
     }
     Ok(with_nulls(Values::Views(out), array.nulls()))

@@ -1,5 +1,5 @@
-//! Every number of a valid stream replaced by numbers that claim memory: the decoder neither panics nor allocates more
-//! than a few times the bytes that are there. Memory is counted by the allocator of this test.
+//! Replaces every number of a valid stream by numbers that claim memory: the decoder must neither panic nor allocate
+//! more than a few times the bytes of the stream. The allocator of this test counts memory.
 
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int64Array, ListArray, NullArray, RecordBatch, StringArray};
 use arrow::array::{FixedSizeListArray, RunArray, StringViewArray, StructArray};
@@ -28,26 +28,26 @@ fn grown(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         USED.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grown(size);
         USED.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(at, layout, size) }
     }
 }

@@ -1,6 +1,7 @@
-//! How fast columns become log bytes and back, on one core: `cargo run --release -p tidalite-ingest --example columns_speed`.
+//! Measures encoding and decoding of log columns on one core: `cargo run --release -p tidalite-ingest --example
+//! columns_speed`.
 //!
-//! Batches of 10,000 rows as a line protocol client sends them; GB/s of the values as they lie in memory.
+//! Batches have 10,000 rows like batches of a line protocol client; results are GB/s of values in memory.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -61,7 +62,7 @@ fn measure(name: &str, column: &Column) {
     println!("{name:24} {:12.1} {:12.1} {:9.1}%", bytes / encode, bytes / decode, out.len() as f64 / bytes * 100.0);
 }
 
-/// Nanoseconds of a call: the best of many short runs, since other work may share the machine.
+/// Returns the nanoseconds of a call, the best of many short runs, since other work may share the machine.
 fn best(mut call: impl FnMut()) -> f64 {
     const CALLS: usize = 10;
     let mut run = || {

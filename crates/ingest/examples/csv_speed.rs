@@ -1,4 +1,4 @@
-//! How fast CSV becomes columns, on one core: `cargo run --release -p tidalite-ingest --example csv_speed`.
+//! Measures parsing of CSV to columns on one core: `cargo run --release -p tidalite-ingest --example csv_speed`.
 //!
 //! Minute bars (a timestamp, four prices, a volume) and lines of hosts with three symbols, in pieces of 1 MiB.
 

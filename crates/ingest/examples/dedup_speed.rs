@@ -1,7 +1,9 @@
-//! What upsert keys cost, on one core, in memory: parsing, deciding, encoding for the log and publishing, without sync.
+//! Measures the cost of upsert keys on one core in memory: parsing, deduplication, log encoding and publishing, without
+//! sync.
 //!
-//! `cargo run --release -p tidalite-ingest --example dedup_speed FILE [ROWS]`: lines of the TSBS shape (table cpu, tag
-//! hostname). Each line says which commits, and the median of five runs without and with keys.
+//! `cargo run --release -p tidalite-ingest --example dedup_speed FILE [ROWS]` reads lines of the TSBS shape (table cpu,
+//! tag hostname). Each line of the output describes the commits and shows the median of five runs without and with
+//! keys.
 
 use std::io::Read;
 use std::time::Instant;

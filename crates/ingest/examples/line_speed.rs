@@ -1,13 +1,14 @@
 //! Speed of the line parser alone, on one core, in memory.
 //!
-//! `cargo run --release -p tidalite-ingest --example line_speed [RUNS] [FILE]`: without a file on generated lines of
-//! the TSBS shapes (cpu-only: ten tags and ten integers; iot: five tags and ten floats), copied in chunks to where a socket
-//! would put them and taken in batches. Prints minimum and median time of the runs, without that of the copies.
+//! `cargo run --release -p tidalite-ingest --example line_speed [RUNS] [FILE]`: without a file, parses generated lines
+//! of the TSBS shapes (cpu-only: ten tags and ten integers; iot: five tags and ten floats). Lines are copied in chunks
+//! to a buffer as a socket read would do, and taken in batches. Prints minimum and median time of the runs, excluding
+//! the copies.
 
 use std::time::{Duration, Instant};
 use tidalite_ingest::line::{LineOptions, LineParser};
 
-/// As the server reads from a busy connection.
+/// Size in bytes of the server's reads from a busy connection.
 const CHUNK_BYTES: usize = 256 << 10;
 
 fn main() {
@@ -58,7 +59,7 @@ fn measure(name: &str, data: &[u8], runs: usize, batch_rows: usize) {
     println!("{name:46} {rows} rows: {} | {}", report("min", seconds[0]), report("median", seconds[seconds.len() / 2]));
 }
 
-/// As for a request over HTTP: nothing is known of its lines.
+/// Like a request over HTTP: a new parser without knowledge of its lines.
 fn measure_fresh(name: &str, data: &[u8], runs: usize) {
     let mut seconds: Vec<f64> = (0..runs)
         .map(|_| {
@@ -76,7 +77,7 @@ fn measure_fresh(name: &str, data: &[u8], runs: usize) {
 
 fn parse(parser: &mut LineParser, data: &[u8], batch_rows: usize) -> (usize, Duration) {
     let (mut rows, mut time) = (0, Duration::ZERO);
-    // Chunks small enough that a batch ends near the wanted number of rows.
+    // Chunks small enough that a batch ends near the requested number of rows.
     let chunk_bytes = CHUNK_BYTES.min(batch_rows * 330);
     let mut buffer = Vec::with_capacity(chunk_bytes);
     let mut at = 0;

@@ -1,11 +1,12 @@
-//! After a commit: what it did becomes the version that readers see.
+//! Publishes a commit: its effects become the version that readers see.
 
 use crate::catalog::Catalog;
 use crate::wal::record::Op;
 use tidalite_storage::tables::Versions;
 use tidalite_types::Txn;
 
-/// Shows the operations of commit `txn`, which the catalog already has. Those of [`is_plain`] ask nothing of it.
+/// Publishes the operations of commit `txn`, which the catalog already contains. Operations of [`is_plain`] ignore the
+/// catalog.
 pub fn publish(versions: &mut Versions, catalog: &Catalog, txn: Txn, ops: Vec<Op>) {
     for op in ops {
         match op {
@@ -24,7 +25,7 @@ pub fn publish(versions: &mut Versions, catalog: &Catalog, txn: Txn, ops: Vec<Op
     versions.set_txn(txn);
 }
 
-/// Whether an operation only brings rows, and no view follows their table: it can be shown when the catalog has gone on.
+/// Returns true if an operation only adds rows to a table without dependent views, so that the catalog may be newer.
 #[must_use]
 pub fn is_plain(op: &Op, catalog: &Catalog) -> bool {
     match op {

@@ -1,6 +1,6 @@
-//! Tables as the next commit sees them: every commit before it, also those not yet durable or visible.
+//! Tables as the next commit sees them: after all previous commits, including commits not yet durable or visible.
 //!
-//! Owned by whoever commits. What readers see follows behind, see [`crate::apply`].
+//! Owned by the commit thread. The version for readers follows later, see [`crate::apply`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct Catalog {
     names: HashMap<String, TableId>,
     tables: HashMap<TableId, Entry>,
     pub next_table: TableId,
-    /// Tables that materialized views follow.
+    /// Base tables of materialized views.
     bases: HashSet<TableId>,
 }
 
@@ -34,13 +34,13 @@ impl Catalog {
         self.tables.get(&id)
     }
 
-    /// Whether a materialized view follows the table.
+    /// Returns true if a materialized view depends on the table.
     #[must_use]
     pub fn is_base(&self, id: TableId) -> bool {
         self.bases.contains(&id)
     }
 
-    /// Adds a table together with its existing dictionaries.
+    /// Adds a table with its existing dictionaries.
     pub fn adopt(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps) {
         let next_table = self.next_table;
         self.put(id, schema);
@@ -56,7 +56,7 @@ impl Catalog {
         self.bases = followed.collect();
     }
 
-    /// Creates the table or gives it another schema; dictionaries of columns that stay are kept.
+    /// Creates the table or replaces its schema; dictionaries of remaining columns are kept.
     pub fn put(&mut self, id: TableId, schema: Arc<TableSchema>) {
         let base = |schema: &TableSchema| schema.materialized().map(|view| view.state.base);
         let has_other_base = self.tables.get(&id).and_then(|e| base(&e.schema)) != base(&schema);
@@ -90,8 +90,10 @@ impl Catalog {
         }
     }
 
-    /// Finds every table by its name again. While a log is replayed over a manifest that knows some tables as they
-    /// were later, two can have one name for a while; in the end none do.
+    /// Rebuilds the index of table names.
+    ///
+    /// During replay of a log over a manifest with later versions of some tables, two tables may temporarily have the
+    /// same name; at the end no two do.
     pub fn index_names(&mut self) {
         self.names = self.tables.iter().map(|(&id, e)| (fold_name(&e.schema.name), id)).collect();
     }

@@ -1,8 +1,8 @@
-//! Batches and commands into operations: the last stage at which anything can be refused.
+//! Converts batches and commands to operations: the last stage that can reject anything.
 //!
-//! In: what a client sent, and the catalog as every commit before it left it. Out: operations with ids, which only
-//! have to be logged and published. Two passes: the first decides everything against an overlay and may fail without
-//! a trace; the second changes the catalog, gives symbols their ids, and cannot fail.
+//! Input: a client's request, and the catalog after all previous commits. Output: operations with ids, which only have
+//! to be logged and published. There are two passes. The first pass decides everything against an overlay and may fail
+//! without side effects. The second pass changes the catalog, assigns ids to symbols, and cannot fail.
 
 use crate::catalog::Catalog;
 use crate::convert::{convert, type_of_new_column};
@@ -19,11 +19,12 @@ use tidalite_types::{
 };
 use times::{check_designated, line_times};
 
-/// What the designated timestamp of a table created by line protocol is called.
+/// Name of the designated timestamp of a table created by line protocol.
 pub const TIMESTAMP_NAME: &str = "timestamp";
 
-/// Makes the operations of one commit of rows. `may_create` lets it create tables and columns that are not there.
-/// A refusal gives the batches back as they were.
+/// Returns the operations of one commit of rows. `may_create` permits the creation of missing tables and columns.
+///
+/// If the commit is rejected, the batches are returned unchanged.
 pub fn commit_batches(
     catalog: &mut Catalog,
     batches: Vec<Batch>,
@@ -60,13 +61,13 @@ fn apply(
     ops
 }
 
-/// If only what made the column wider does not fit: the rows before it, which do.
+/// Returns the number of leading rows that fit if the column fails only because of the value that widened it.
 fn fitting_rows(column: &BatchColumn, to: ColumnType) -> Option<usize> {
     let narrower = narrowed(column)?;
     convert(&narrower, to).is_ok().then(|| narrower.column.len())
 }
 
-/// The rows before the value that made the column wider.
+/// Returns the rows before the value that widened the column.
 fn narrowed(column: &BatchColumn) -> Option<BatchColumn> {
     let (column_type, values) = column.narrower.clone()?;
     let mut validity = column.column.validity.clone();
@@ -81,13 +82,13 @@ fn narrowed(column: &BatchColumn) -> Option<BatchColumn> {
     })
 }
 
-/// The line of the first row that has a value for the column: where an error about the column as a whole is.
+/// Returns the line of the first row with a value in the column, for errors about the whole column.
 fn line_of_column(batch: &Batch, column: &BatchColumn) -> Option<u32> {
     let row = (0..batch.rows).find(|&row| column.column.is_valid(row))?;
     batch.lines.get(row).copied()
 }
 
-/// Keeps the rows that come before line `line` of the request. Rows are in order of their lines ([`crate::order::by_line`]).
+/// Keeps the rows before line `line` of the request. Rows must be in order of their lines ([`crate::order::by_line`]).
 pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
     for batch in batches.iter_mut() {
         let rows = batch.lines.partition_point(|&l| l < line);
@@ -101,7 +102,7 @@ pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
             }
             column.column.truncate(rows);
         }
-        // Columns that only refused rows had must not be created.
+        // Columns with values only in rejected rows must not be created.
         let mut nulls = nulls.into_iter();
         batch.columns.retain(|c| nulls.next() == Some(true) || c.column.null_count() < rows);
         if let Some(timestamps) = &mut batch.timestamps {
@@ -111,7 +112,7 @@ pub fn truncate_at_line(batches: &mut Vec<Batch>, line: u32) {
     batches.retain(|b| b.rows > 0);
 }
 
-/// Tables as they will be when this commit succeeds.
+/// Tables after the success of this commit.
 struct Overlay<'a> {
     catalog: &'a Catalog,
     changed: Vec<Changed>,
@@ -145,14 +146,15 @@ impl Overlay<'_> {
     }
 }
 
-/// How a batch fits its table.
+/// Mapping of a batch to its table.
 struct Plan {
     table: TableId,
-    /// For each column of the batch its id, and its values converted if the table has another type. `None` for the one
-    /// whose values are among `timestamps`.
+    /// For each column of the batch: its id, and its values if they were converted to the type of the table.
+    ///
+    /// `None` for the column whose values are in `timestamps`.
     columns: Vec<Option<(ColumnId, Option<BatchColumn>)>>,
     designated: Option<ColumnId>,
-    /// Timestamps converted to the unit of the table, if the unit differs or if a field gives some of them.
+    /// Timestamps converted to the table's unit, if the unit differs or a field supplies some of them.
     timestamps: Option<Vec<i64>>,
 }
 
@@ -218,7 +220,7 @@ fn check_room(catalog: &Catalog, table: TableId, target: &ColumnSchema, column: 
     }
 }
 
-/// The column named `name`, looked for first where it stands when the batch has the table's order.
+/// Returns the column `name`, trying the position `index` first, since a batch often has the table's order.
 fn column_near<'a>(schema: &'a TableSchema, index: usize, name: &str) -> Option<&'a ColumnSchema> {
     schema.columns.get(index).filter(|c| c.name == name).or_else(|| schema.column(name))
 }
@@ -310,7 +312,7 @@ fn push_column(schema: &mut TableSchema, name: &str, column_type: ColumnType) ->
     Ok(id)
 }
 
-/// Second pass: gives ids to symbols and makes the run.
+/// Second pass: assigns ids to symbols and builds the run.
 fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<Op>) {
     let table = plan.table;
     let symbols = catalog.symbols(table);
@@ -333,7 +335,7 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
             if let Values::U32(codes) = &mut column.column.values
                 && !are_ids(codes, &ids)
             {
-                // What lies under a NULL may be no index at all.
+                // Codes of NULL rows may be out of range.
                 codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
             }
         }
@@ -349,13 +351,13 @@ fn finish(catalog: &Catalog, batch: Batch, plan: Plan, txn: Txn, ops: &mut Vec<O
     ops.push(Op::Rows { table, run });
 }
 
-/// Whether the codes of a batch are the ids of their strings: who sends alone has met these in the same order.
+/// Returns true if the codes of a batch equal the ids of its strings, as for a single sender with the same order.
 fn are_ids(codes: &[u32], ids: &[u32]) -> bool {
     let are_known = min_max(codes).is_none_or(|(_, max)| (max as usize) < ids.len());
     are_known && ids.iter().zip(0..).all(|(id, code)| *id == code)
 }
 
-/// The strings that got the ids `before..`, in order of id.
+/// Returns the strings with the ids `before..`, in order of id.
 fn new_strings(ids: &[u32], before: usize, dictionary: &Views) -> Option<Views> {
     let mut strings = Views::new();
     for (i, &id) in ids.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Makes a batch's column fit the type that the table's column has.
+//! Converts a batch's column to the type of the table's column.
 //!
-//! In: a [`BatchColumn`] and the type wanted. Out: the column in that type, or the first row that has no value
-//! there. Nothing is rounded away silently but what the table below says; NULL stays NULL and is never looked at,
-//! so a column of NULLs becomes any type.
+//! Input: a [`BatchColumn`] and the target type. Output: the column in the target type, or the first row whose value
+//! cannot be converted. Values are rounded only as the table below states. NULL stays NULL and is never examined, so a
+//! column of NULLs converts to any type.
 //!
 //! | from | to | rule |
 //! |---|---|---|
@@ -23,8 +23,8 @@
 //! | all above, SYMBOL, JSON | VARCHAR, SYMBOL | the text: shortest for numbers, `true`, ISO 8601 |
 //! | VARCHAR, SYMBOL | DECIMAL, UUID, IPV4, JSON, DATE, TIMESTAMP | must be written as the type is |
 //!
-//! Everything else is an error, as it is by line protocol in QuestDB 9, whose table this extends by the text of
-//! numbers and times, by VARCHAR to times and JSON, and by SYMBOL to whatever VARCHAR can become.
+//! All other conversions are errors, as in the line protocol of QuestDB 9. This table extends QuestDB's by the text of
+//! numbers and times, by VARCHAR to times and JSON, and by SYMBOL to all targets of VARCHAR.
 
 pub(crate) mod decimal;
 pub(crate) mod json;
@@ -36,15 +36,15 @@ use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
-/// The first row whose value has no place in the type wanted.
+/// The first row whose value cannot be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvertError {
     pub row: usize,
-    /// Names the value and the type; the column is the caller's to name.
+    /// Names the value and the type; the caller adds the column.
     pub message: String,
 }
 
-/// `Ok(None)` when the column has that type already.
+/// Converts a column; returns `Ok(None)` if the column already has the type.
 ///
 /// # Errors
 /// Names the first row that cannot be converted.
@@ -68,11 +68,11 @@ pub fn convert(column: &BatchColumn, to: ColumnType) -> Result<Option<BatchColum
     }))
 }
 
-/// The type of a column that a batch brings into being.
+/// Returns the type of a column that a batch creates.
 ///
-/// Decimals of the line protocol come as `DECIMAL(38, digits after the point in this batch)`. QuestDB refuses to
-/// create a column for them; here it gets 18 digits after the point and 20 before it whatever the batch holds, so
-/// that the type does not depend on how rows were cut into batches.
+/// Decimals of the line protocol arrive as `DECIMAL(38, digits after the point in this batch)`. QuestDB does not create
+/// columns for them. Tidalite creates columns with 18 digits after the point and 20 before it for every batch, so that
+/// the type does not depend on the division of rows into batches.
 #[must_use]
 pub fn type_of_new_column(batch_type: ColumnType) -> ColumnType {
     match batch_type {
@@ -81,7 +81,7 @@ pub fn type_of_new_column(batch_type: ColumnType) -> ColumnType {
     }
 }
 
-/// Why a value has no place.
+/// Reason why a value cannot be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     Type,
@@ -92,7 +92,7 @@ pub(crate) enum Problem {
     Room,
 }
 
-/// A row and what is wrong with it.
+/// A row and its problem.
 type Failure = (usize, Problem);
 
 fn message(column: &BatchColumn, row: usize, to: ColumnType, problem: Problem) -> String {
@@ -164,7 +164,7 @@ fn values_as(column: &BatchColumn, to: ColumnType) -> Result<Values, Failure> {
     }
 }
 
-/// Which rows have a value.
+/// The rows that have values.
 struct Rows<'a> {
     validity: Option<&'a Bitmap>,
 }
@@ -174,7 +174,7 @@ impl Rows<'_> {
         self.validity.is_none_or(|v| v.get(row))
     }
 
-    /// Converts each value; what lies under a NULL becomes the default.
+    /// Converts each value; NULL rows get the default.
     fn map<T: Copy, U: Default>(
         &self,
         values: &[T],
@@ -202,7 +202,7 @@ impl Rows<'_> {
         (0..column.column.len()).map(one).collect()
     }
 
-    /// For types between which nothing can be converted: fails at the first value.
+    /// For types without a conversion: fails at the first value.
     fn none_fit(&self, rows: usize, physical: Physical) -> Result<Values, Failure> {
         match (0..rows).find(|&row| self.has_value(row)) {
             Some(row) => Err((row, Problem::Type)),
@@ -239,7 +239,7 @@ fn integers_as(values: &[i64], rows: &Rows<'_>, to: ColumnType) -> Result<Values
     }
 }
 
-/// Checks all values in one loop that the compiler can vectorise; only a value out of range is then looked for.
+/// Checks all values in one loop that the compiler can vectorise; a value out of range is searched afterwards.
 fn narrowed<T: Into<i64>>(values: &[i64], rows: &Rows<'_>, narrow: fn(i64) -> T) -> Result<Vec<T>, Failure> {
     let fits = |v: i64| narrow(v).into() == v;
     if !values.iter().fold(true, |all, &v| all & fits(v))
@@ -265,7 +265,7 @@ fn floats(values: &[f64], rows: &Rows<'_>) -> Result<Vec<f32>, Failure> {
     })
 }
 
-/// `shortest` is the text of a floating point number as Rust writes it.
+/// Converts a floating-point number; `shortest` is its text in Rust.
 fn decimal_of_float(shortest: &str, precision: u8, scale: u8) -> Result<i128, Problem> {
     match shortest {
         "NaN" | "inf" | "-inf" => Err(Problem::Range),
@@ -279,7 +279,7 @@ pub(crate) fn decimal_of(text: &str, precision: u8, scale: u8) -> Result<i128, P
 
 // Symbols
 
-/// Codes in order of first appearance, and what they stand for.
+/// Returns codes in order of first appearance, and their strings.
 fn symbols_of(texts: &Views, validity: Option<&Bitmap>) -> (Values, Views) {
     let rows = Rows { validity };
     let mut dictionary = Views::new();

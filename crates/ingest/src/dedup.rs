@@ -1,13 +1,15 @@
-//! Tables with upsert keys: rows that are there already die when a row with the same keys comes.
+//! Tables with upsert keys: existing rows are deleted when a row with the same keys arrives.
 //!
-//! In: the operations of a commit, and each table as all commits before left it. Out: the operations with the rows that
-//! die, and without those that are not needed: of rows with the same keys the last one wins, and a row that is there as
-//! it is, in every column, costs nothing. Or, where a commit says so, the rows that are there stay and the new ones go.
+//! Input: the operations of a commit, and each table after all previous commits. Output: the operations with the
+//! deleted rows, and without unnecessary operations: of rows with the same keys the last one wins, and a row that
+//! equals an existing row in every column is dropped. If a commit requests it, existing rows win and the new rows are
+//! dropped.
 //!
-//! Only what can have the same timestamps is looked at: segments, blocks and runs whose range the new rows' times fall
-//! into. Rows that come in order pay one comparison for each of them.
+//! Only rows that may have the same timestamps are examined: segments, blocks and runs whose time range contains times
+//! of the new rows. Rows that arrive in time order cost one comparison for each range.
 //!
-//! Keys are equal as SQL groups them: NULL is NULL, a NaN is a NaN, −0 is 0; symbols by id, text by its bytes.
+//! Keys are compared as SQL groups them: NULL equals NULL, NaN equals NaN, −0 equals 0; symbols are compared by id,
+//! text by its bytes.
 
 pub(crate) mod part;
 pub(crate) mod value;
@@ -23,7 +25,7 @@ use tidalite_storage::{DeadRows, Result, Run, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnSchema, TableId, TableSchema, Txn};
 use value::{as_key, hash_row, same_key, same_value};
 
-/// Whether any of the operations brings rows to a table with upsert keys.
+/// Returns true if any operation adds rows to a table with upsert keys.
 #[must_use]
 pub fn concerns(catalog: &Catalog, ops: &[Op]) -> bool {
     ops.iter().any(|op| match op {
@@ -32,14 +34,14 @@ pub fn concerns(catalog: &Catalog, ops: &[Op]) -> bool {
     })
 }
 
-/// Which of two rows with the same keys stays.
+/// The row that wins among rows with the same keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wins {
     Last,
     First,
 }
 
-/// `view` gives a table as the commit finds it; `None` for one that this commit creates.
+/// Resolves duplicate keys. `view` returns a table before the commit; `None` for a table that this commit creates.
 pub fn resolve(
     catalog: &Catalog,
     ops: &[Op],
@@ -79,12 +81,12 @@ pub fn resolve(
     Ok(resolved)
 }
 
-/// The rows of `table` that `run` replaces, and what of `run` is left to append.
+/// Returns the rows of `table` that `run` replaces, and the rows of `run` to append.
 fn upsert(table: &TableSnapshot, run: &Run, wins: Wins) -> Result<(DeadRows, Option<Run>)> {
     let Some(designated) = table.schema.designated.filter(|_| run.rows > 0) else {
         return Ok((DeadRows::default(), Some(run.clone())));
     };
-    // In order, so that later commits find their rows by search.
+    // Sorted, so that later commits find the rows by search.
     let run = if run.is_sorted { run.clone() } else { run.sorted(designated) };
     let mut new = NewRows::of(&table.schema, &run, designated, wins);
     new.index_repeated();
@@ -125,13 +127,13 @@ pub fn has_keys_of(table: &TableSnapshot, run: &Run) -> Result<bool> {
     Ok(left.map_or(0, |left| left.rows) < run.rows)
 }
 
-/// Whether one of `times` is in the range.
+/// Returns true if one of `times` is in the range.
 pub(crate) fn may_have(times: &[i64], (lo, hi): (i64, i64)) -> bool {
     let at = times.partition_point(|ts| *ts < lo);
     times.get(at).is_some_and(|ts| *ts <= hi)
 }
 
-/// The rows of a commit, in order of time, found by their keys.
+/// The rows of a commit, sorted by time and indexed by their keys.
 struct NewRows<'a> {
     schema: &'a TableSchema,
     run: &'a Run,
@@ -140,7 +142,7 @@ struct NewRows<'a> {
     keys: Vec<(&'a ColumnSchema, Option<Arc<Column>>)>,
     /// Rows by the hash of their time and keys, open addressing: row + 1, 0 for none. Made at the first need.
     index: Vec<u32>,
-    /// Rows that are not appended: replaced by a later one of this commit, or there already.
+    /// Rows that are not appended: replaced by a later row of this commit, or already in the table.
     is_needless: Vec<bool>,
     needless: usize,
     wins: Wins,
@@ -154,14 +156,14 @@ impl<'a> NewRows<'a> {
         NewRows { schema, run, times, keys, index: Vec::new(), is_needless: Vec::new(), needless: 0, wins }
     }
 
-    /// Rows replaced by later ones of the same commit.
+    /// Indexes rows if some may be replaced by later rows of the same commit.
     fn index_repeated(&mut self) {
         if self.times.windows(2).any(|pair| pair[0] == pair[1]) {
             self.make_index();
         }
     }
 
-    /// Of the rows with the same keys the one that stays is found.
+    /// Builds the index, which contains the winning row of those with the same keys.
     fn make_index(&mut self) {
         if !self.index.is_empty() {
             return;
@@ -179,7 +181,7 @@ impl<'a> NewRows<'a> {
         }
     }
 
-    /// The row with the time and the keys of another one, whose keys are `row` of `others`, or the slot where it would be.
+    /// Returns the row with the given time and the keys of row `row` of `others`, or the slot for it.
     fn slot(&self, time: i64, others: &[Option<&Column>], row: usize) -> Result<usize, usize> {
         let columns = self.keys.iter().map(|(_, new)| new.as_deref()).zip(others.iter().copied());
         let hash = hash_row(time, others.iter().copied(), row);
@@ -198,7 +200,7 @@ impl<'a> NewRows<'a> {
         self.needless += usize::from(!std::mem::replace(&mut self.is_needless[row], true));
     }
 
-    /// Tells of every alive row of `part` that one of these replaces.
+    /// Calls `kill` with every row of `part` that is not deleted and that one of these rows replaces.
     fn replace(&mut self, part: &Part<'_>, mut kill: impl FnMut(usize)) -> Result<()> {
         let mut rows = Vec::new();
         part.with_times_of(self.times, |row| rows.push(row));
@@ -231,7 +233,7 @@ impl<'a> NewRows<'a> {
         Ok(())
     }
 
-    /// Columns of the new rows beside those of others.
+    /// Pairs columns of the new rows with columns of others.
     fn beside<C>(&self, others: Vec<(ColumnId, C)>) -> Vec<(Option<&'a Column>, C)> {
         others.into_iter().map(|(id, old)| (self.run.column(id).map(AsRef::as_ref), old)).collect()
     }

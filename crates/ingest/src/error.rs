@@ -1,4 +1,4 @@
-//! Why a commit was refused.
+//! Errors of rejected commits.
 
 use tidalite_types::ErrorKind;
 
@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error {
     pub kind: ErrorKind,
     pub message: String,
-    /// The line of the request, counted from 1, when rows came as text.
+    /// The line of the request, counted from 1, if rows were sent as text.
     pub line: Option<u32>,
 }
 
@@ -23,7 +23,7 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    /// At `line` unless a better one is known already.
+    /// Adds `line` unless the error has a line.
     #[must_use]
     pub fn or_at_line(self, line: Option<u32>) -> Error {
         let line = self.line.or(line);

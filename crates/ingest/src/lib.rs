@@ -1,8 +1,9 @@
-//! Rows in: parsed, committed and published. Synchronous, starts no threads; the clock is an argument.
+//! Parses, commits and publishes rows. Synchronous; starts no threads, and the clock is an argument.
 //!
-//! Reading order: [`line`] and [`csv`] text to batches, [`order`] in order of time; [`convert`] a column into the table's type; [`catalog`] what the next
-//! commit builds on; [`commit`] batches and commands into operations; [`wal`] operations into the log, the commit
-//! point; [`apply`] operations into the versions that readers see; [`times`] what materialized views are told; [`recover`] all of it again at open.
+//! Reading order: [`line`] and [`csv`] text to batches, [`order`] time order; [`convert`] a column to the table's type;
+//! [`catalog`] the state for the next commit; [`commit`] batches and commands to operations; [`wal`] operations to the
+//! log, the commit point; [`apply`] operations to the versions that readers see; [`times`] changed times for
+//! materialized views; [`recover`] the recovery at open.
 #![forbid(unsafe_code)]
 
 pub mod apply;

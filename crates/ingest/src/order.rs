@@ -1,17 +1,18 @@
-//! The rows of a batch in order of time, and back in that of the lines they came from.
+//! Sorts the rows of a batch by time, and restores the order of their lines.
 //!
-//! Rows that are not in order of time are brought into it by who parsed them, as long as they are near the processor: merges
-//! then copy ranges of rows where they would have to look for each of them. An error names the first line that is refused,
-//! and what came before it may be kept: for that rows go back into the order of their lines.
+//! The parsing thread sorts rows that are not in time order while they are in the CPU cache, so that merges copy ranges
+//! of rows instead of searching each row. An error names the first rejected line, and the preceding rows may be kept:
+//! then the rows are first restored to the order of their lines.
 
 use tidalite_kernels::gather::{gather_into, gather_slice};
 use tidalite_kernels::{is_sorted, sort_permutation};
 use tidalite_storage::staging::stays_alone;
 use tidalite_types::{Batch, Column};
 
-/// Rows of the same time stay in the order in which they came. Batches whose rows are joined with others before they are merged
-/// are left as they are, since that would lose the order, and those of which a column became wider
-/// ([`tidalite_types::BatchColumn::narrower`]).
+/// Sorts by time; rows with equal times keep their order.
+///
+/// Batches whose rows are joined with others before a merge stay unchanged, since joining would lose the order, and
+/// batches with a widened column ([`tidalite_types::BatchColumn::narrower`]) stay unchanged.
 pub fn by_time(batch: &mut Batch) {
     let Some(timestamps) = batch.timestamps.as_ref().filter(|_| stays_alone(batch.rows)) else { return };
     if is_sorted(&timestamps.values) || batch.columns.iter().any(|column| column.narrower.is_some()) {
@@ -20,7 +21,7 @@ pub fn by_time(batch: &mut Batch) {
     reorder(batch, &sort_permutation(&timestamps.values));
 }
 
-/// Whether some batches were in another order.
+/// Restores the order of lines; returns true if some batches were in another order.
 pub fn by_line(batches: &mut [Batch]) -> bool {
     let mut any = false;
     for batch in batches.iter_mut().filter(|batch| !batch.lines.is_sorted()) {
@@ -31,7 +32,7 @@ pub fn by_line(batches: &mut [Batch]) -> bool {
     any
 }
 
-/// Keeps only these rows, in this order. Columns that only the other rows had are dropped.
+/// Keeps only these rows, in this order. Columns with values only in other rows are dropped.
 pub fn keep_rows(batch: &mut Batch, rows: &[u32]) {
     let is_null = |column: &tidalite_types::BatchColumn| column.column.null_count() == column.column.len();
     let nulls: Vec<bool> = batch.columns.iter().map(is_null).collect();
@@ -50,7 +51,7 @@ fn reorder(batch: &mut Batch, order: &[u32]) {
     if !batch.lines.is_empty() {
         batch.lines = gather_slice(&batch.lines, order);
     }
-    // The memory of a column is that of the next one of its type.
+    // The memory of a column is reused for the next column of its type.
     let mut spare: Option<Column> = None;
     for column in batch.columns.iter_mut().map(|column| &mut column.column) {
         let physical = column.values.physical();
@@ -72,7 +73,7 @@ mod tests {
         BatchColumn { name: "c".to_owned(), column_type, column, dictionary: Views::new(), narrower: None }
     }
 
-    /// Rows that say where they stand, in every kind of column, at these times.
+    /// Returns rows that contain their position in every kind of column, at these times.
     fn batch(times: &[i64]) -> Batch {
         let numbers = || 0..times.len();
         let mut texts = Views::new();

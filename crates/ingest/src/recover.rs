@@ -1,7 +1,7 @@
-//! From what is on disk to the tables as they were: manifest, checkpoint, log, in this order.
+//! Restores the tables from disk: manifest, checkpoint, log, in this order.
 //!
-//! Out: the catalog, the versions that readers see, and the end of the log. Afterwards the folder holds nothing that
-//! belongs to nobody: what a crash left behind is removed.
+//! Output: the catalog, the versions that readers see, and the end of the log. Afterwards the folder has no files
+//! without an owner: files left by a crash are removed.
 
 use crate::catalog::Catalog;
 use crate::times::ChangedTimes;
@@ -20,7 +20,7 @@ use tidalite_storage::tables::{Versions, sort_segments};
 use tidalite_storage::{DeadRows, Error, Result, Run, Segment, symbol_file};
 use tidalite_types::{ColumnId, TableId, Txn};
 
-/// How many symbols of each column are in the table's symbol file.
+/// Number of symbols of each column in the table's symbol file.
 pub type Persisted = HashMap<TableId, HashMap<ColumnId, u32>>;
 
 #[derive(Debug)]
@@ -30,13 +30,13 @@ pub struct Recovered {
     pub log: LogWriter,
     pub txn: Txn,
     pub persisted: Persisted,
-    /// Commits read from the log.
+    /// Number of commits read from the log.
     pub replayed: u64,
-    /// What materialized views have not seen yet.
+    /// Changes that materialized views have not processed.
     pub times: ChangedTimes,
 }
 
-/// `log_file_bytes` is what new files of the log are allocated with.
+/// Restores the tables. `log_file_bytes` is the allocation size of new log files.
 pub fn recover(
     fs: &Arc<dyn Fs>,
     store: &Arc<SegmentStore>,
@@ -71,7 +71,7 @@ pub fn recover(
     tables.end_all()?;
     let txn = end.txn;
     let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
-    // Files that a checkpoint made needless before the last close or crash could remove them.
+    // Files that a checkpoint made obsolete and that were not removed before the last close or crash.
     log.release(state.checkpoint.txn);
     let Recovering { mut catalog, mut versions, persisted, times, .. } = tables;
     catalog.index_names();
@@ -91,16 +91,16 @@ struct Recovering<'a> {
     gathered: HashMap<TableId, Gathering>,
 }
 
-/// Rows of a table on their way from the log to staging.
+/// Rows of a table collected from the log for staging.
 struct Gathering {
-    /// As the manifest says.
+    /// From the manifest.
     merged: Txn,
     taken: Option<Taken>,
     rows: Option<Gathered>,
 }
 
 impl Recovering<'_> {
-    /// Takes what a checkpoint has.
+    /// Loads the operations of a checkpoint.
     fn load(&mut self, txn: Txn, mut ops: Ops<'_>) -> Result<()> {
         while let Some(front) = ops.next_front()? {
             let op = match front {
@@ -120,7 +120,7 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// Does a commit again.
+    /// Replays a commit.
     fn replay(&mut self, txn: Txn, mut ops: Ops<'_>) -> Result<()> {
         while let Some(front) = ops.next_front()? {
             let op = match front {
@@ -130,7 +130,7 @@ impl Recovering<'_> {
                 }
                 front => front.whole(&mut ops.d).map_err(|e| ops.corrupt(e))?,
             };
-            // Strings get their ids apart from rows; everything else counts on those before it.
+            // Strings get their ids independently of rows; all other operations depend on the previous ones.
             if !matches!(op, Op::Symbols { .. }) {
                 self.end(op.table())?;
             }
@@ -140,7 +140,7 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// Takes the few rows of a small commit together with others of their table.
+    /// Collects the few rows of a small commit with others of their table.
     fn gather(&mut self, table: TableId, head: &RunHead, ops: &mut Ops<'_>) -> Result<()> {
         let state = self.state;
         let of = self.gathered.entry(table).or_insert_with(|| {
@@ -246,7 +246,7 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// What the log does to tables that views follow is of interest from its beginning on.
+    /// Records changes of base tables of views from the beginning of the log on.
     fn follow_bases(&mut self) {
         for table in self.state.tables.values() {
             if let Some(view) = table.schema.materialized() {
@@ -255,7 +255,7 @@ impl Recovering<'_> {
         }
     }
 
-    /// Does an operation again unless the manifest has it already.
+    /// Replays an operation unless the manifest already contains it.
     fn apply(&mut self, txn: Txn, op: Op) -> Result<()> {
         let table = op.table();
         let known = self.state.tables.get(&table);
@@ -279,7 +279,7 @@ impl Recovering<'_> {
                     self.versions.set_schema(table, schema, self.catalog.symbols(table), txn);
                 }
             }
-            // What is in segments came later, if some of it did.
+            // If some of the rows are in segments, they arrived later.
             Op::Truncate { .. } if txn > merged && txn <= taken => self.versions.truncate_staged(table, txn),
             Op::Truncate { .. } if txn > merged => self.versions.truncate(table, txn),
             Op::DropPartitions { partitions, .. } if txn > merged && txn <= taken => {
@@ -297,7 +297,7 @@ impl Recovering<'_> {
                 check_not_half_merged(run.txns, merged)?;
                 self.append(table, run)?;
             }
-            // Of segments that are gone and of staged rows that were merged, the merge took care.
+            // The merge handled deletions of removed segments and of merged staged rows.
             Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
             Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } | Op::Times { .. } => {}
         }
@@ -305,9 +305,11 @@ impl Recovering<'_> {
     }
 }
 
-/// A merge takes runs as a whole. But one that begins with the last commit that was merged is sound: it has later rows
-/// of that commit than the run before it, and was not there any more at the merge, since all its rows had been removed.
-/// What removed them is behind it in the log.
+/// Checks that no run is partially merged.
+///
+/// A merge takes complete runs. A run that begins with the last merged commit is valid: it has later rows of that
+/// commit than the previous run, and did not exist at the merge, since all its rows had been removed. The removal
+/// follows in the log.
 fn check_not_half_merged((first, last): (Txn, Txn), merged: Txn) -> Result<()> {
     if first < merged {
         return Err(Error::corrupt(format!("a run of commits {first} to {last} is half merged at {merged}")));
@@ -315,7 +317,7 @@ fn check_not_half_merged((first, last): (Txn, Txn), merged: Txn) -> Result<()> {
     Ok(())
 }
 
-/// The folders all others write to, and their names, durably.
+/// Durably creates the folders of all files.
 fn create_folders(fs: &dyn Fs) -> Result<()> {
     for folder in [log::FOLDER, checkpoint::FOLDER, symbol_file::FOLDER, SEGMENTS_FOLDER] {
         fs.create_dir_all(Path::new(folder)).map_err(|e| Error::io("create", Path::new(folder), e))?;
@@ -323,7 +325,7 @@ fn create_folders(fs: &dyn Fs) -> Result<()> {
     fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))
 }
 
-/// Removes files that no manifest names: a crash came before they were published or after they were given up.
+/// Removes files that no manifest names: a crash occurred before their publication or after their removal.
 fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
     let list = |dir: &Path| fs.list(dir).map_err(|e| Error::io("list", dir, e));
     let remove = |path: &Path| fs.remove(path).map_err(|e| Error::io("remove", path, e));

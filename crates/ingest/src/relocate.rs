@@ -1,8 +1,9 @@
 //! Finds the rows of an older version of a table in a newer one by their values.
 //!
-//! In: rows of a version, by their places. Out: the places of the same rows in a later version. Rows of segments that are
-//! still there have kept their places; others were moved by merges, and are found by the values of all columns. Rows that
-//! are equal in every column are interchangeable. A row that was deleted or changed since is counted as missing.
+//! Input: positions of rows in a version. Output: the positions of the same rows in a later version. Rows of segments
+//! that still exist have kept their positions. Other rows were moved by merges, and are found by the values of all
+//! columns. Rows that are equal in every column are interchangeable. A row that was deleted or changed since is counted
+//! as missing.
 
 use crate::dedup::may_have;
 use crate::dedup::part::Part;
@@ -15,21 +16,21 @@ use tidalite_storage::staging::join;
 use tidalite_storage::{Mask, Result, Run, Segment, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, TableSchema, Txn};
 
-/// Rows that are looked for at a time: bounds the memory for their values.
+/// Number of rows that are searched at a time, which limits the memory for their values.
 const ROWS_AT_ONCE: usize = BLOCK_ROWS;
 
-/// Places of rows in a version: a mask for each segment, then for each run.
+/// Positions of rows in a version: a mask for each segment, then for each run.
 #[derive(Debug, Default)]
 pub struct Relocated {
     pub hit: Vec<Mask>,
-    /// Rows that are not there any more.
+    /// Number of rows that no longer exist.
     pub missing: u64,
 }
 
-/// The rows `hit` of `seen` in `now`, a later version with the same columns.
+/// Returns the rows `hit` of `seen` in `now`, a later version with the same columns.
 ///
 /// # Errors
-/// When a block cannot be read.
+/// Fails if a block cannot be read.
 pub fn relocate(seen: &TableSnapshot, hit: &[Mask], now: &TableSnapshot) -> Result<Relocated> {
     let mut found = Relocated { hit: vec![Mask::default(); now.segments.len() + now.runs.len()], missing: 0 };
     let mut pieces = Vec::new();
@@ -61,7 +62,7 @@ pub fn relocate(seen: &TableSnapshot, hit: &[Mask], now: &TableSnapshot) -> Resu
     Ok(found)
 }
 
-/// The rows of a segment that a mask names, with the values of all columns.
+/// Returns the rows of a segment in a mask, with the values of all columns.
 fn pieces_of_segment(schema: &TableSchema, segment: &Segment, mask: &Mask, pieces: &mut Vec<Arc<Run>>) -> Result<()> {
     for block in (0..segment.block_count()).filter(|block| mask.dead_in_block(*block) > 0) {
         let Some(bits) = mask.block(block) else { continue };
@@ -79,7 +80,7 @@ fn pieces_of_segment(schema: &TableSchema, segment: &Segment, mask: &Mask, piece
     Ok(())
 }
 
-/// Looks for the rows of `pieces`, and takes them away.
+/// Searches the rows of `pieces`, and removes them.
 fn find(
     pieces: &mut Vec<Arc<Run>>,
     now: &TableSnapshot,
@@ -111,7 +112,7 @@ fn find(
     Ok(())
 }
 
-/// Rows that are looked for, by the hash of their values.
+/// Rows to find, indexed by the hash of their values.
 struct Wanted<'a> {
     schema: &'a TableSchema,
     times: &'a [i64],

@@ -1,10 +1,10 @@
-//! At which times tables changed, for the materialized views over them.
+//! Records the times at which tables changed, for their materialized views.
 //!
-//! In: the operations of each commit, in order. Out: for each table that a view follows, the ranges of its designated
-//! timestamp that changed after a commit. Ranges are never too small; they grow where there would be too many.
+//! Input: the operations of each commit, in order. Output: for each base table of a view, the ranges of its designated
+//! timestamp that changed after a commit. Ranges are never too small; they are widened to limit their number.
 //!
-//! Always: a change that a caller asks for is known, or the answer is that it is not. What is not known after a
-//! restart is computed again as a whole.
+//! Invariant: a requested change is either known or reported as unknown. Unknown changes after a restart are recomputed
+//! completely.
 
 use crate::catalog::Catalog;
 use crate::wal::record::Op;
@@ -13,13 +13,13 @@ use tidalite_storage::Run;
 use tidalite_types::view::ALWAYS;
 use tidalite_types::{ColumnId, TableId, TimeChange, TimeChangeKind, TimeUnit, Txn};
 
-/// Rows closer together than this are one range, in seconds: less than most buckets, more than most gaps.
+/// Rows closer together than this many seconds form one range: less than most buckets, more than most gaps.
 const GRAIN_S: i64 = 60;
-/// Ranges of one commit; with more the grain grows.
+/// Largest number of ranges of one commit; beyond it the grain grows.
 const RANGES_PER_RUN: usize = 256;
-/// Ranges of one table that are remembered; with more, neighbours become one.
+/// Largest number of recorded ranges of one table; beyond it, adjacent ranges are joined.
 const RANGES_MAX: usize = 4096;
-/// Commits of one table that are counted one by one.
+/// Largest number of commits of one table that are counted individually.
 const COMMITS_MAX: usize = 100_000;
 
 #[derive(Debug, Default)]
@@ -27,34 +27,34 @@ pub struct ChangedTimes {
     tables: HashMap<TableId, Base>,
 }
 
-/// What is known of one table.
+/// Recorded changes of one table.
 #[derive(Debug)]
 struct Base {
     /// Changes by commits after this one are known.
     since: Txn,
     changes: Vec<TimeChange>,
-    /// Commits that changed it.
+    /// Commits that changed the table.
     commits: VecDeque<Txn>,
 }
 
 impl ChangedTimes {
-    /// Begins to remember what commits after `since` do to a table.
+    /// Starts recording the changes of a table by commits after `since`.
     pub fn follow(&mut self, table: TableId, since: Txn) {
         self.tables.entry(table).or_insert_with(|| Base { since, changes: Vec::new(), commits: VecDeque::new() });
     }
 
-    /// Whether changes of a table are noted.
+    /// Returns true if changes of a table are recorded.
     #[must_use]
     pub fn follows(&self, table: TableId) -> bool {
         self.tables.contains_key(&table)
     }
 
-    /// Takes back what [`ChangedTimes::op`] gave.
+    /// Restores the result of [`ChangedTimes::op`].
     pub fn load(&mut self, table: TableId, since: Txn, changes: Vec<TimeChange>) {
         self.tables.insert(table, Base { since, changes, commits: VecDeque::new() });
     }
 
-    /// Notes what a commit did; `catalog` knows it already. Tells whether that was of interest.
+    /// Records the changes of a commit that `catalog` already contains. Returns true if any change was recorded.
     pub fn note(&mut self, catalog: &Catalog, txn: Txn, ops: &[Op]) -> bool {
         let mut is_of_interest = false;
         for op in ops {
@@ -77,22 +77,23 @@ impl ChangedTimes {
         is_of_interest
     }
 
-    /// What commits after `seen` did to a table; `None` when that is not known.
+    /// Returns the changes of a table by commits after `seen`; `None` if they are unknown.
     #[must_use]
     pub fn after(&self, table: TableId, seen: Txn) -> Option<Vec<TimeChange>> {
         let base = self.tables.get(&table).filter(|base| base.since <= seen)?;
         Some(base.changes.iter().filter(|c| c.txn > seen).copied().collect())
     }
 
-    /// How many commits after `seen` changed a table, as far as they are known.
+    /// Returns the number of known commits after `seen` that changed a table.
     #[must_use]
     pub fn commits_after(&self, table: TableId, seen: Txn) -> u64 {
         let commits = self.tables.get(&table).map(|base| &base.commits);
         commits.map_or(0, |commits| (commits.len() - commits.partition_point(|txn| *txn <= seen)) as u64)
     }
 
-    /// Forgets what every view has: for each table, changes by commits up to the one `seen` gives; all of it where it
-    /// gives none.
+    /// Forgets the changes that every view has processed: for each table, those by commits up to `seen`.
+    ///
+    /// If `seen` returns `None`, all changes of the table are forgotten.
     pub fn forget(&mut self, seen: impl Fn(TableId) -> Option<Txn>) {
         self.tables.retain(|table, base| {
             let Some(seen) = seen(*table) else { return false };
@@ -104,7 +105,7 @@ impl ChangedTimes {
         });
     }
 
-    /// What a checkpoint keeps of a table.
+    /// Returns the changes of a table for a checkpoint.
     #[must_use]
     pub fn op(&self, table: TableId) -> Option<Op> {
         let base = self.tables.get(&table)?;
@@ -129,7 +130,7 @@ impl Base {
                 partitions.iter().for_each(|&(lo, hi)| add(lo, hi, TimeChangeKind::Dropped));
             }
             Op::Times { changes, .. } => changes.iter().for_each(|c| add(c.lo, c.hi, c.kind)),
-            // Rows that die are told of beside it, or are replaced by rows of the same times.
+            // A separate operation has the deleted rows, or rows of the same times replace them.
             _ => return,
         }
         if self.commits.back() != Some(&txn) {
@@ -141,9 +142,9 @@ impl Base {
         self.shorten();
     }
 
-    /// Joins changes until there are not too many: one of several commits counts as of the last.
+    /// Joins changes until their number is within the limit; a joined change has the last commit.
     fn shorten(&mut self) {
-        // The rows of a stream mostly continue the range before.
+        // The rows of a stream usually continue the previous range.
         if let [.., before, last] = self.changes.as_mut_slice()
             && before.kind == last.kind
             && before.lo <= last.lo
@@ -163,14 +164,14 @@ impl Base {
         while changed.len() > RANGES_MAX / 2 {
             changed = halved(changed);
         }
-        // In order of commit again, and partitions are few.
+        // Restores the order of commits; partitions are few.
         rest.extend(changed);
         rest.sort_by_key(|c| c.txn);
         self.changes = rest;
     }
 }
 
-/// Neighbours two by two, those nearest to each other first as far as one pass finds them.
+/// Joins adjacent changes in pairs, approximately the closest first, in one pass.
 fn halved(changes: Vec<TimeChange>) -> Vec<TimeChange> {
     let mut out: Vec<TimeChange> = Vec::with_capacity(changes.len() / 2 + 1);
     for pair in changes.chunks(2) {
@@ -185,7 +186,7 @@ fn halved(changes: Vec<TimeChange>) -> Vec<TimeChange> {
     out
 }
 
-/// The times of a run's rows, as few half-open ranges that hold all of them.
+/// Returns few half-open ranges that contain the times of a run's rows.
 fn ranges_of(run: &Run, designated: ColumnId, unit: TimeUnit) -> Vec<(i64, i64)> {
     let mut grain = GRAIN_S * unit.per_second();
     let (lo, hi) = run.time_range;
@@ -201,7 +202,7 @@ fn ranges_of(run: &Run, designated: ColumnId, unit: TimeUnit) -> Vec<(i64, i64)>
     }
 }
 
-/// Ranges at least `grain` apart; `None` when there are too many.
+/// Returns ranges at least `grain` apart; `None` if there are too many.
 fn clustered(times: &[i64], grain: i64) -> Option<Vec<(i64, i64)>> {
     let mut ranges: Vec<(i64, i64)> = Vec::new();
     for &ts in times {

@@ -1,5 +1,5 @@
-//! Measures programs compiled beside programs interpreted, on one core, columns packed as the scan reads them or decoded in
-//! the nearest caches: `cargo run --release -p tidalite-jit --example jit_speed`.
+//! Compares compiled and interpreted programs on one core, with packed columns as in a scan or decoded columns in the
+//! cache: `cargo run --release -p tidalite-jit --example jit_speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,13 +8,13 @@ use tidalite_kernels::bitpack::VECTOR;
 use tidalite_kernels::program::{Arithmetic, Columns, Comparison, Kind, Number, Program, Room, Stopped, Test, Unread};
 use tidalite_kernels::{Mask, Unpacker, alp, pack, width_of};
 
-/// Of each column: how large its values are, and how many decimals they have.
+/// For each column: the magnitude of its values and the number of decimals.
 const COLUMNS: [(f64, i8); 5] = [(100.0, 0), (50.0, 1), (90.0, 5), (180.0, 5), (1000.0, 2)];
-/// Packed, these are more than the nearest caches hold, less than the furthest.
+/// The packed columns exceed the first- and second-level caches and fit the last-level cache.
 const VECTORS: usize = 512;
 
 struct Table {
-    /// Width, base, lines; by column, then vector.
+    /// Width, base, lines; indexed by column, then by vector.
     packed: Vec<Vec<(u32, i64, Vec<u8>)>>,
     is_packed: bool,
     floats: Vec<Vec<f64>>,

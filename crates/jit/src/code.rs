@@ -1,8 +1,9 @@
-//! Machine code in memory, and its calls.
+//! Memory of machine code, and calls of the code.
 //!
-//! In: a program and its stages. Out: a function for each stage. The memory is freed with [`Code`], which alone knows where
-//! the functions are, so that none outlives it. A function reads, of the columns of its stage, so many values and
-//! validity bits as it is told rows, and writes a bit for each: [`Code::retain`] looks that they are there.
+//! Input: a program and its stages. Output: a function for each stage. The memory is freed with [`Code`]. Only [`Code`]
+//! knows the addresses of the functions, so no function outlives the memory. A function reads as many values and
+//! validity bits of the columns of its stage as its argument of rows states, and writes a bit per row; [`Code::retain`]
+//! checks that they exist.
 
 use crate::COLUMNS_MAX;
 use crate::emit::{ROWS, emit};
@@ -20,31 +21,31 @@ use tidalite_kernels::Mask;
 use tidalite_kernels::bitpack::VECTOR;
 use tidalite_kernels::program::{Columns, Kind, Program, SPAN};
 
-/// See [`emit`].
+/// Signature of the functions; see [`emit`].
 type Loop = unsafe extern "C" fn(*const *const u8, *const *const u8, u64, u64, *mut u8);
 
-/// Of columns whose rows all have a value.
+/// Validity of columns without NULLs.
 static ALL_THERE: [u64; VECTOR / 64] = [u64::MAX; VECTOR / 64];
 
 pub(crate) struct Code {
     loops: Vec<Stretch>,
-    /// Taken when it is freed. Nobody else asks for it: the lock is what lets threads share it.
+    /// Taken when `Code` is dropped. The lock is never contended; it makes the type `Sync`.
     memory: Mutex<Option<JITModule>>,
 }
 
 struct Stretch {
     run: Loop,
-    /// All that it reads.
+    /// All columns that the function reads.
     columns: Vec<(usize, Kind)>,
 }
 
 impl Code {
-    /// `None` when it cannot be compiled on this machine.
+    /// Compiles a program; `None` if it cannot be compiled on this machine.
     pub fn of(program: &Program, stages: &[Stage]) -> Option<Code> {
         Code::with(cranelift_native::builder().ok()?, program, stages)
     }
 
-    /// Of the instructions that `machine` has, which this one must have, too.
+    /// Compiles for the instruction set of `machine`, which the current machine must support.
     pub fn with(machine: isa::Builder, program: &Program, stages: &[Stage]) -> Option<Code> {
         let mut flags = settings::builder();
         flags.set("opt_level", "speed").ok()?;
@@ -52,7 +53,7 @@ impl Code {
         flags.set("is_pic", "false").ok()?;
         let isa = machine.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
-        // From here on dropping it frees the memory.
+        // From here on, dropping `code` frees the memory.
         let mut code = Code { loops: Vec::new(), memory: Mutex::new(Some(module)) };
         let module = code.memory.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut()?;
         let (mut context, mut builder) = (module.make_context(), FunctionBuilderContext::new());
@@ -70,8 +71,8 @@ impl Code {
         module.finalize_definitions().ok()?;
         let loops = stages.iter().zip(ids).map(|(stage, id)| {
             let at = module.get_finalized_function(id);
-            // SAFETY: it was just compiled with these five parameters of 64 bits, in the calling convention of C that the
-            // module has of this machine, and the memory stays as long as `Code`.
+            // SAFETY: the function was just compiled with these five parameters of 64 bits, in the C calling convention
+            // of the module, which is the convention of this machine, and the memory stays allocated as long as `Code`.
             let run = unsafe { std::mem::transmute::<*const u8, Loop>(at) };
             let kinds = program.columns();
             Stretch { run, columns: stage.columns.iter().map(|column| (*column, kinds[*column])).collect() }
@@ -80,11 +81,12 @@ impl Code {
         Some(code)
     }
 
-    /// Clears the rows of `wanted` of which the test of a stage is not true. All of its columns are loaded; `rows`, of
-    /// which eight are a byte, are those of the vector.
+    /// Clears the rows of `wanted` for which the test of a stage is not true.
+    ///
+    /// All columns of the stage must be loaded. `rows` is the number of rows of the vector, a multiple of eight.
     ///
     /// # Panics
-    /// When columns are shorter.
+    /// Panics if columns are shorter than `rows`.
     pub fn retain(&self, stage: usize, columns: &dyn Columns, rows: usize, wanted: &mut Mask) {
         let Stretch { run, columns: read } = &self.loops[stage];
         assert!(rows <= VECTOR && rows.is_multiple_of(ROWS), "{rows} rows");
@@ -108,10 +110,10 @@ impl Code {
             }
             let to = from.min(rows);
             if start < to {
-                // SAFETY: the function reads of the columns in `read` the values and validity bits of the rows `start..to`,
-                // both multiples of eight: all columns have `rows`, by the slices above, which are borrowed
-                // from `columns` until it returns. It writes the bytes `start / 8..to / 8` of a mask of `VECTOR` bits, and
-                // nothing else has a reference to that.
+                // SAFETY: the function reads, from the columns in `read`, the values and validity bits of the rows
+                // `start..to`, both multiples of eight. All columns have `rows` rows, checked by the slices above,
+                // which are borrowed from `columns` until the call returns. The function writes the bytes `start /
+                // 8..to / 8` of a mask of `VECTOR` bits, to which no other reference exists.
                 unsafe { run(values.as_ptr(), valid.as_ptr(), start as u64, to as u64, found.as_mut_ptr().cast()) };
             }
             from += SPAN;
@@ -124,8 +126,8 @@ impl Drop for Code {
     fn drop(&mut self) {
         self.loops.clear();
         if let Some(module) = self.memory.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            // SAFETY: who calls a function has borrowed `self`, so none runs; and their addresses, which nobody else has,
-            // are gone.
+            // SAFETY: a caller of a function borrows `self`, so no function is running. The addresses of the functions,
+            // which no other value holds, are dropped with `self`.
             unsafe { module.free_memory() };
         }
     }

@@ -1,11 +1,11 @@
-//! The instructions of a stage: a loop over rows, eight at a time, that computes one test of them.
+//! Emits the instructions of a stage: a loop over rows, eight at a time, that computes one test.
 //!
-//! Numbers are two lanes of 64 bits, so that eight rows are four parts; tests are the lowest eight bits of an integer, a
-//! bit for each row. What is computed twice is computed once. Integers are made doubles, and floating point is compared, by the
-//! operations that [`tidalite_kernels::program`] uses: the same in the last bit.
+//! Numbers are vectors of two lanes of 64 bits, so eight rows are four parts. Tests are the lowest eight bits of an
+//! integer, one bit per row. Equal steps are computed once. Integers are converted to doubles, and floating point is
+//! compared, with the operations of [`tidalite_kernels::program`], so that results are bit-identical.
 //!
-//! Values are read without any order among them, since nothing writes them meanwhile, so that each is loaded where it is used;
-//! they need not be aligned.
+//! Loads have no order, since the memory is not written during the call; each value is loaded next to its use. Values
+//! need not be aligned.
 
 use crate::stages::Stage;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -15,15 +15,15 @@ use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use tidalite_kernels::program::{Arithmetic, Change, Comparison, Kind, Number, Program, Step, Test};
 
-/// So many at a time: a byte of a mask.
+/// Rows per iteration: one byte of a mask.
 pub(crate) const ROWS: usize = 8;
 const LANES: usize = 2;
 const PARTS: usize = ROWS / LANES;
 const ALL: i64 = 0xff;
 
-/// Whether there are instructions for all steps of a program.
+/// Returns true if instructions exist for all steps of a program.
 pub(crate) fn is_known(program: &Program) -> bool {
-    // Constants are of whatever kind is asked for.
+    // Constants fit every kind.
     let fits = |number: &Number, kind: Kind| match number {
         Number::Int(_) | Number::Float(_) => true,
         Number::Column(_, of) | Number::Step(_, of) => *of == kind,
@@ -39,13 +39,15 @@ pub(crate) fn is_known(program: &Program) -> bool {
     })
 }
 
-/// As what two numbers are compared.
+/// Returns the kind in which two numbers are compared.
 fn compared(a: &Number, b: &Number) -> Kind {
     if a.kind() == Kind::Int && b.kind() == Kind::Int { Kind::Int } else { Kind::Float }
 }
 
-/// The body of a function of: where the values of the columns are, where which of them are there, the first row and the
-/// one behind the last (both a multiple of eight), and where the mask is written, a bit for each row.
+/// Emits the body of a function.
+///
+/// Parameters: the addresses of the columns' values, the addresses of their validity bits, the first row and the end of
+/// the rows (both multiples of eight), and the address of the mask, which gets a bit per row.
 pub(crate) fn emit(b: &mut FunctionBuilder<'_>, program: &Program, stage: &Stage) {
     let entry = b.create_block();
     b.append_block_params_for_function_params(entry);
@@ -81,19 +83,19 @@ pub(crate) fn emit(b: &mut FunctionBuilder<'_>, program: &Program, stage: &Stage
     b.seal_all_blocks();
 }
 
-/// Eight rows.
+/// Values of eight rows.
 struct Rows<'a, 'f> {
     b: &'a mut FunctionBuilder<'f>,
     program: &'a Program,
-    /// Of each column: where their values are, and the byte that says which of them are there.
+    /// For each column: the address of its values, and the address of its validity byte.
     at: HashMap<usize, (Value, Value)>,
-    /// Of steps, by part.
+    /// Indexed by step and part.
     numbers: HashMap<(usize, usize), Value>,
     tests: HashMap<usize, Value>,
 }
 
 impl Rows<'_, '_> {
-    /// A bit for each row.
+    /// Returns a bit per row.
     fn test(&mut self, test: Test) -> Value {
         let step = test.step();
         if let Some(known) = self.tests.get(&step) {
@@ -132,7 +134,7 @@ impl Rows<'_, '_> {
         self.b.ins().iconst(I32, ALL)
     }
 
-    /// Clears the rows of which a column of the step has no value.
+    /// Clears the rows for which a column of the step has no value.
     fn there(&mut self, step: usize, mut bits: Value) -> Value {
         for column in self.program.columns_of(step) {
             let byte = self.b.ins().load(I8, values(), self.at[column].1, 0);
@@ -161,7 +163,7 @@ impl Rows<'_, '_> {
     }
 
     fn compared_floats(&mut self, comparison: Comparison, a: Number, b: Number, part: usize) -> Value {
-        // A number on one side settles what a NaN on the other comes to.
+        // If one side is a number, the result for a NaN on the other side is known.
         let is_number = |of: Number| constant(of).is_some_and(|value| !value.is_nan());
         let (comparison, a, b) =
             if is_number(a) && !is_number(b) { (comparison.swapped(), b, a) } else { (comparison, a, b) };
@@ -191,7 +193,7 @@ impl Rows<'_, '_> {
         }
     }
 
-    /// NaN equals NaN.
+    /// Compares for equality; NaN equals NaN.
     fn equal(&mut self, a: Value, b: Value) -> Value {
         let ins = |rows: &mut Self, code, a, b| rows.b.ins().fcmp(code, a, b);
         let (a_nan, b_nan) = (ins(self, FloatCC::Unordered, a, a), ins(self, FloatCC::Unordered, b, b));
@@ -199,7 +201,7 @@ impl Rows<'_, '_> {
         self.b.ins().bor(same, nan)
     }
 
-    /// NaN is greater than every number.
+    /// Compares for less; NaN is greater than every number.
     fn less(&mut self, a: Value, b: Value) -> Value {
         let less = self.b.ins().fcmp(FloatCC::UnorderedOrLessThan, a, b);
         let number = self.b.ins().fcmp(FloatCC::Ordered, a, a);
@@ -212,7 +214,7 @@ impl Rows<'_, '_> {
         self.b.ins().bor(at_most, nan)
     }
 
-    /// Two rows.
+    /// Returns the numbers of two rows.
     fn number(&mut self, of: Number, kind: Kind, part: usize) -> Value {
         match (of, kind) {
             (Number::Column(column, _), _) => {
@@ -268,7 +270,7 @@ impl Rows<'_, '_> {
                 let a = self.number(*a, Kind::Int, part);
                 self.nearest(a)
             }
-            // No other step that is known makes numbers.
+            // No other supported step computes numbers.
             _ => self.int(0),
         };
         self.numbers.insert((step, part), made);
@@ -303,8 +305,8 @@ impl Rows<'_, '_> {
         }
     }
 
-    /// The nearest double of integers, as `kernels::program::arithmetic::nearest` finds it: no instruction before AVX-512
-    /// does it in lanes.
+    /// Returns the nearest double of integers, like `kernels::program::arithmetic::nearest`: before AVX-512 there is no
+    /// vector instruction for this conversion.
     fn nearest(&mut self, value: Value) -> Value {
         const LOW: i64 = 0x4330_0000_0000_0000;
         const HIGH: i64 = 0x4530_0000_8000_0000;
@@ -330,7 +332,7 @@ fn lanes(kind: Kind) -> Type {
     }
 }
 
-/// How columns are read: nothing changes them meanwhile.
+/// Flags of column loads: the memory does not change during the call.
 fn values() -> MemFlagsData {
     MemFlagsData::new().with_notrap().with_readonly().with_can_move()
 }

@@ -1,12 +1,14 @@
-//! Programs of [`tidalite_kernels::program`] as machine code: one loop for a whole test, so that no number goes through
-//! memory between two steps. The program itself is the plain twin that defines what comes out.
+//! Compiles programs of [`tidalite_kernels::program`] to machine code.
 //!
-//! In: a finished program. Out: [`Compiled`], which is run as the program is and gives the same rows. What may fail of a
-//! row, what has no instruction of two lanes (remainders, quotients of integers), and processors that are not tested stay
-//! with the program.
+//! A whole test is one loop, so that no number passes through memory between two steps. The program is the reference
+//! implementation.
 //!
-//! Reading order: [`stages`] cuts a program where rows drop out, [`emit`] makes a loop of a stage, [`code`] has the memory
-//! of the loops and calls them. All unsafe code is there.
+//! Input: a finished program. Output: [`Compiled`], which is run like the program and returns the same rows. The
+//! program itself is used for steps that may fail for a row, for steps without an instruction for two lanes
+//! (remainders, quotients of integers), and on processors that are not tested.
+//!
+//! Reading order: [`stages`] splits a program at the steps that remove rows, [`emit`] generates the loop of a stage,
+//! [`code`] holds the memory of the loops and calls them. All unsafe code is in [`code`].
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod code;
@@ -18,21 +20,21 @@ use stages::Stage;
 use tidalite_kernels::Mask;
 use tidalite_kernels::program::{Columns, Program, Room, Step, Stopped, Unread};
 
-/// Programs of more columns are not compiled.
+/// Programs with more columns are not compiled.
 pub const COLUMNS_MAX: usize = 32;
-/// Of fewer steps that calculate or compare, unpacking the columns takes most of the time: a sum of two beside a constant
-/// gains a tenth.
+/// Smallest number of calculating or comparing steps. With fewer steps, unpacking the columns takes most of the time:
+/// compiling the comparison of a sum of two columns with a constant saves a tenth.
 const STEPS_MIN: usize = 3;
 
 #[derive(Debug)]
 pub struct Compiled {
-    /// Of vectors whose rows do not fill whole bytes.
+    /// Runs vectors whose rows do not fill whole bytes.
     program: Program,
     stages: Vec<Stage>,
     code: Code,
 }
 
-/// Whether a program is long enough to be faster when it is compiled, by a fifth or more.
+/// Returns true if the program is long enough for compiled code to be faster by at least a fifth.
 #[must_use]
 pub fn is_worth_compiling(program: &Program) -> bool {
     let is_work = |step: &&Step| step.kind().is_some() || matches!(step, Step::Compare(..));
@@ -40,7 +42,7 @@ pub fn is_worth_compiling(program: &Program) -> bool {
 }
 
 impl Compiled {
-    /// Takes some tenths of a millisecond. `None` where it cannot be compiled here.
+    /// Compiles a program, which takes some tenths of a millisecond; `None` if it cannot be compiled on this machine.
     #[must_use]
     pub fn of(program: &Program) -> Option<Compiled> {
         if !emit::is_known(program) || program.columns().len() > COLUMNS_MAX || !is_tested_processor() {
@@ -51,13 +53,13 @@ impl Compiled {
         Some(Compiled { program: program.clone(), stages, code })
     }
 
-    /// As [`Program::run`], of which it asks the same of columns and room.
+    /// Runs the program like [`Program::run`], with the same requirements on `columns` and `room`.
     ///
     /// # Errors
-    /// When a column cannot be read.
+    /// Fails if a column cannot be read.
     ///
     /// # Panics
-    /// When columns are shorter than `rows`.
+    /// Panics if columns are shorter than `rows`.
     pub fn run(&self, columns: &mut dyn Columns, rows: usize, wanted: &Mask, room: &mut Room) -> Result<Mask, Stopped> {
         if !rows.is_multiple_of(emit::ROWS) {
             return self.program.run(columns, rows, wanted, room);
@@ -79,7 +81,7 @@ impl Compiled {
     }
 }
 
-/// Lanes of doubles and of integers of 64 bits, rounded and compared by instructions, are what is emitted.
+/// Returns true if the processor has instructions for rounding and comparing lanes of doubles and 64-bit integers.
 fn is_tested_processor() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("sse4.1") && is_x86_feature_detected!("sse4.2");

@@ -1,19 +1,19 @@
-//! A program cut where rows drop out: each part ends with a test.
+//! Splits a program at the steps that remove rows; each stage ends with a test.
 //!
-//! In: a program. Out: its tests in the order they are asked, the last that of the program, each with the columns it is
-//! made of. A test is computed as a whole, also what an earlier one had computed: columns that only later tests read are
-//! not even loaded where no row is left.
+//! Input: a program. Output: its tests in the order of evaluation, the program's result last, each with the columns
+//! that it depends on. Each test is computed completely, including steps that an earlier test computed, so that columns
+//! which only later tests read are not loaded if no row is left.
 
 use tidalite_kernels::program::{Number, Program, Step, Test};
 
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub test: Test,
-    /// Those that its code reads, values or which of them are there.
+    /// Columns whose values or validity the code reads.
     pub columns: Vec<usize>,
 }
 
-/// `None` of a program that asks nothing.
+/// Returns the stages; `None` for a program without a result test.
 pub(crate) fn of(program: &Program) -> Option<Vec<Stage>> {
     let among = program.steps().iter().filter_map(|step| match step {
         Step::Among(test) => Some(*test),

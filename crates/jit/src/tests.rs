@@ -1,4 +1,4 @@
-//! Random programs against the interpreter, which defines what they say.
+//! Compares random compiled programs with the interpreter, the reference implementation.
 
 use super::*;
 use fastrand::Rng;
@@ -17,7 +17,7 @@ const COMPARISONS: [Comparison; 6] = [
 ];
 
 struct Table {
-    /// Rows before the first, so that values lie anywhere.
+    /// Rows before the first row, so that values have any alignment.
     skipped: usize,
     rows: usize,
     ints: Vec<Vec<i64>>,
@@ -76,7 +76,7 @@ fn float(rng: &mut Rng) -> f64 {
     }
 }
 
-/// Programs of steps that are known, but for one in twenty.
+/// Builds programs of supported steps, except for one in twenty.
 struct Maker<'a> {
     rng: &'a mut Rng,
     program: Program,
@@ -176,7 +176,7 @@ fn wanted(rng: &mut Rng, rows: usize) -> Mask {
         _ => 0,
     });
     if rng.bool() {
-        // A span without any.
+        // A span without wanted rows.
         let from = if rng.bool() { 0 } else { VECTOR / 128 };
         wanted[from..from + VECTOR / 128].fill(0);
     }
@@ -196,7 +196,7 @@ fn compiled_programs_say_what_the_interpreter_says() {
     assert!(compiled_count > 2000 && hits > 500_000, "{compiled_count} compiled, {hits} hits");
 }
 
-/// Instructions without AVX want operands in memory aligned, which columns need not be.
+/// Instructions without AVX require aligned operands in memory, but columns may be unaligned.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn so_do_programs_compiled_for_older_processors() {
@@ -215,7 +215,7 @@ fn so_do_programs_compiled_for_older_processors() {
     assert!(compiled_count > 400 && hits > 100_000, "{compiled_count} compiled, {hits} hits");
 }
 
-/// How many of random programs were compiled, and how many rows they found.
+/// Returns the number of compiled programs among random programs, and the number of rows they found.
 fn compare(rounds: usize, compiled: impl Fn(&Program) -> Option<Compiled>) -> (usize, usize) {
     let mut rng = Rng::with_seed(1);
     let mut room = Room::new();

@@ -1,5 +1,5 @@
-//! Measures floating point as decimals and split, and text in symbols, on one core, data in the nearest cache:
-//! `cargo run --release -p tidalite-kernels --example float_speed`.
+//! Measures floating point as decimals and as split values, and text as symbols, on one core with data in the
+//! first-level cache: `cargo run --release -p tidalite-kernels --example float_speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use tidalite_kernels::bitpack::VECTOR;
 use tidalite_kernels::fsst::{Compressor, Decompressor, SAMPLE_BYTES, decompress::SLACK_BYTES, train};
 use tidalite_kernels::{Unpacker, alp, alp_rd::Split, pack, packed_in_range, width_of};
 
-/// Seconds of the best of many runs.
+/// Returns the seconds of the fastest of many runs.
 fn seconds(times: u32, mut run: impl FnMut()) -> f64 {
     let seconds = (0..30).map(|_| {
         let start = Instant::now();
@@ -17,7 +17,7 @@ fn seconds(times: u32, mut run: impl FnMut()) -> f64 {
     seconds.fold(f64::INFINITY, f64::min)
 }
 
-/// Billions of values a second.
+/// Returns the throughput in billions of values per second.
 fn rate(run: impl FnMut()) -> f64 {
     VECTOR as f64 / seconds(200, run) / 1e9
 }

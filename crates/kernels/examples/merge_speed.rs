@@ -1,11 +1,11 @@
-//! Which loop merges and copies fastest, in and out of the caches: `cargo run --release -p tidalite-kernels --example
-//! merge_speed`. The table is kept in bench/results; the winners are what `gather` and the merge use.
+//! Compares loops for merging and copying inside and outside of the caches: `cargo run --release -p tidalite-kernels
+//! --example merge_speed`. The table is kept in bench/results; `gather` and the merge use the fastest loops.
 
 use std::hint::black_box;
 use std::time::Instant;
 use tidalite_kernels::{Stretch, merge, merge_slices};
 
-/// Rows of eight bytes: in the second-level cache, in the third, in memory.
+/// Row counts, with eight bytes per row: in the second-level cache, in the third-level cache, in memory.
 const SIZES: [usize; 3] = [1 << 16, 1 << 20, 1 << 24];
 
 fn nanos_per_row(rows: usize, mut run: impl FnMut()) -> f64 {
@@ -45,7 +45,7 @@ fn picked_avx2(both: &[i64], picks: &[u32], out: &mut [i64]) {
     }
 }
 
-/// One bit a row says which side is next.
+/// One bit per row selects the side of the next row.
 fn by_bits(left: &[i64], right: &[i64], from_right: &[u64], out: &mut [i64]) {
     let (mut l, mut r) = (0, 0);
     for (at, out) in out.iter_mut().enumerate() {
@@ -79,12 +79,14 @@ mod x86 {
     use std::arch::x86_64::*;
 
     /// # Safety
-    /// AVX2 is there, `out` is as long as `picks`, and every pick is below the length of `both`.
+    /// The processor must have AVX2, `out` must be as long as `picks`, and every pick must be below the length of
+    /// `both`.
     #[target_feature(enable = "avx2")]
     pub unsafe fn gather(both: &[i64], picks: &[u32], out: &mut [i64]) {
         let whole = picks.len() / 4 * 4;
         for at in (0..whole).step_by(4) {
-            // SAFETY: four picks and four results lie in their slices; the picks in `both`, as the caller says.
+            // SAFETY: four picks and four results are in their slices; the caller guarantees that the picks are in
+            // `both`.
             unsafe {
                 let rows = _mm_loadu_si128(picks.as_ptr().add(at).cast());
                 let values = _mm256_i32gather_epi64::<8>(both.as_ptr(), rows);
@@ -97,12 +99,12 @@ mod x86 {
     }
 
     /// # Safety
-    /// AVX2 is there and the slices are equally long.
+    /// The processor must have AVX2 and the slices must have equal lengths.
     #[target_feature(enable = "avx2")]
     pub unsafe fn copy(from: &[i64], to: &mut [i64]) {
         let whole = from.len() / 4 * 4;
         for at in (0..whole).step_by(4) {
-            // SAFETY: four values from `at` on lie in both slices.
+            // SAFETY: four values from `at` on are in both slices.
             unsafe {
                 let values = _mm256_loadu_si256(from.as_ptr().add(at).cast());
                 _mm256_storeu_si256(to.as_mut_ptr().add(at).cast(), values);
@@ -112,14 +114,14 @@ mod x86 {
     }
 
     /// # Safety
-    /// As [`copy`].
+    /// The same as for [`copy`].
     #[target_feature(enable = "avx2")]
     pub unsafe fn copy_streaming(from: &[i64], to: &mut [i64]) {
         let head = to.as_ptr().align_offset(32).min(to.len());
         let whole = head + (to.len() - head) / 4 * 4;
         to[..head].copy_from_slice(&from[..head]);
         for at in (head..whole).step_by(4) {
-            // SAFETY: four values from `at` on lie in both slices, and in `to` at a multiple of 32 bytes.
+            // SAFETY: four values from `at` on are in both slices; in `to` they are aligned to 32 bytes.
             unsafe {
                 let values = _mm256_loadu_si256(from.as_ptr().add(at).cast());
                 _mm256_stream_si256(to.as_mut_ptr().add(at).cast(), values);
@@ -153,7 +155,7 @@ fn main() {
     }
 }
 
-/// One row in `one_in` comes from the right; stretches are about as long.
+/// One row in `one_in` comes from the right; stretches have about this length.
 fn merges(rows: usize, one_in: u64, name: &str) {
     let mut rng = fastrand::Rng::with_seed(1);
     let (left, right): (Vec<i64>, Vec<i64>) = (0..rows as i64).partition(|_| rng.u64(0..one_in) != 0);

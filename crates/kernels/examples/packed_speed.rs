@@ -1,5 +1,5 @@
-//! Measures packing, unpacking and comparing of packed integers on one core, data in the nearest cache:
-//! `cargo run --release -p tidalite-kernels --example packed_speed`.
+//! Measures packing, unpacking and comparison of packed integers on one core with data in the first-level cache: `cargo
+//! run --release -p tidalite-kernels --example packed_speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use tidalite_kernels::{
     Unpacker, deltas, min_max, pack, packed_in_range, sum_up, values_in_range, width_counts, width_of,
 };
 
-/// Rows a second of the best of many runs.
+/// Returns the rows per second of the fastest of many runs.
 fn rate(mut run: impl FnMut()) -> f64 {
     const TIMES: u32 = 200;
     let seconds = (0..50).map(|_| {

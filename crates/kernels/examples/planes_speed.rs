@@ -1,4 +1,4 @@
-//! Nanoseconds a row that one thread takes to count and sum rows of places, a vector at a time.
+//! Measures the nanoseconds per row that one thread takes to count and sum rows by place, a vector at a time.
 //!
 //!     cargo build --release --workspace --examples && target/release/examples/planes_speed
 
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// A row, of all places a vector at a time.
+/// Returns the time per row when all places are processed a vector at a time.
 fn nanos(places: &[u32], mut add: impl FnMut(&[u32])) -> f64 {
     let started = Instant::now();
     for _ in 0..ROUNDS {

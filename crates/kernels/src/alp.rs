@@ -1,34 +1,34 @@
-//! Floating point that was written as short decimals, as integers and back: ALP with one scale.
+//! Encodes floating point that was written as short decimals as integers (ALP with a single scale).
 //!
-//! In: values of a vector and a scale `s`. Out: integers `d` with value = `d / 10^s` (for negative `s`,
-//! `d · 10^-s`), rounded once, and the rows that no such `d` gives bit for bit: −0, NaN, infinities, numbers with
-//! more digits.
+//! Input: the values of a vector and a scale `s`. Output: integers `d` with value = `d / 10^s` (for negative `s`, `d ·
+//! 10^-s`), rounded once, and the rows that no such `d` reproduces bit for bit: −0, NaN, infinities, numbers with more
+//! digits.
 //!
-//! ALP as published multiplies by 10^f and then by an inexact 10^-e, so that a pair (e, f) has to be found with which
-//! few values miss. Division is exact instead: every decimal of up to 15 places whose digits fit 51 bits comes back,
-//! one scale says all, and `d / 10^s` never decreases as `d` grows, which lets a comparison run on the integers.
-//! Division is slow, so the fast path multiplies by 10^-s as a sum of two doubles, `fma(d, hi, d · lo)`, whose error
-//! before rounding is below 2^-104 of the result; the quotient is either a double or at least `2^-54 · 10^-s` away
-//! from where rounding turns, and 10^15 < 2^50: both round to the same double.
+//! Published ALP multiplies by 10^f and then by an inexact 10^-e, so an encoder must search a pair (e, f) with few
+//! misses. Division is exact instead: every decimal of up to 15 places whose digits fit 51 bits is reproduced, a single
+//! scale is sufficient, and `d / 10^s` never decreases as `d` grows, so comparisons run on the integers. Division is
+//! slow, so the fast path multiplies by 10^-s as a sum of two doubles, `fma(d, hi, d · lo)`, whose error before
+//! rounding is below 2^-104 of the result. The quotient is either a double or at least `2^-54 · 10^-s` away from a
+//! rounding boundary, and 10^15 < 2^50, so both paths round to the same double.
 
 use crate::bitpack::{Line, Unpacker, VECTOR, Words, line_count, unpack_u16, unpack_u32, unpack_u64};
 use std::mem::MaybeUninit;
 use std::ops::RangeInclusive;
 
-/// Scales that a vector can have.
+/// Range of the scales of a vector.
 pub const SCALES: RangeInclusive<i8> = -15..=15;
-/// Integers are from `-INT_MAX` to `INT_MAX`: below, adding [`MAGIC`] turns a double into its integer.
+/// Bound of the integers: `-INT_MAX..=INT_MAX`. Below the bound, adding [`MAGIC`] converts a double to its integer.
 pub const INT_MAX: i64 = (1 << 51) - 1;
 
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// 2^52 + 2^51: the last bits of `MAGIC + d` are those of the integer `d`.
+/// 2^52 + 2^51: the last bits of `MAGIC + d` are the bits of the integer `d`.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 const MAGIC_BITS: i64 = MAGIC.to_bits() as i64;
 
-/// `f64` or `f32`; a narrow one is computed as a wide one and rounded at the end.
+/// Floating-point type, `f64` or `f32`. `f32` is computed as `f64` and rounded at the end.
 pub trait Decimal: Copy + sealed::Sealed {
     fn wide(self) -> f64;
-    /// Rounds.
+    /// Rounds to the narrow type.
     fn narrow(wide: f64) -> Self;
     fn same_bits(self, other: Self) -> bool;
 }
@@ -69,7 +69,7 @@ impl Decimal for f32 {
     }
 }
 
-/// What defines the encoding: the value of integer `d` at scale `scale`.
+/// Returns the value of integer `d` at scale `scale`. This function defines the encoding.
 #[inline]
 #[must_use]
 pub fn value<T: Decimal>(d: i64, scale: i8) -> T {
@@ -77,8 +77,8 @@ pub fn value<T: Decimal>(d: i64, scale: i8) -> T {
     T::narrow(if scale >= 0 { d as f64 / power } else { d as f64 * power })
 }
 
-/// Unpacks the distances of a vector and appends `value(base + distance, scale)` for each; where a sum is not within
-/// [`INT_MAX`], any value.
+/// Unpacks the distances of a vector and appends `value(base + distance, scale)` for each. The value is unspecified if
+/// a sum exceeds [`INT_MAX`].
 ///
 /// # Panics
 /// When the scale is not one of [`SCALES`], or as [`Unpacker::unpack`].
@@ -94,7 +94,7 @@ pub fn unpack<T: Decimal>(
     assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
     out.reserve(rows);
     unpack_any(unpacker.words(), lines, width, (base, scale), &mut out.spare_capacity_mut()[..rows]);
-    // SAFETY: `unpack_any` has written each of the `rows` elements behind the current end.
+    // SAFETY: `unpack_any` has written each of the `rows` elements after the current end.
     unsafe { out.set_len(out.len() + rows) }
 }
 
@@ -103,7 +103,7 @@ type Room<T> = [MaybeUninit<T>];
 fn unpack_any<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
-        // SAFETY: the features were found.
+        // SAFETY: `has_fma` returned true, so the processor has the features.
         return unsafe { unpack_fma(words, lines, width, of, out) };
     }
     unpack_plain(words, lines, width, of, out);
@@ -171,7 +171,7 @@ fn values_fma<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (
     }
 }
 
-/// 10^-scale as a sum, to 2^-106 of itself.
+/// Returns 10^-scale as a sum of two doubles, with a relative error of 2^-106.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn factor_fma(scale: i8) -> (f64, f64) {
@@ -180,15 +180,17 @@ fn factor_fma(scale: i8) -> (f64, f64) {
         return (power, 0.0);
     }
     let hi = 1.0 / power;
-    // What is left of 1 is a double: the remainder of a division always is.
+    // The remainder of a division is always a double.
     (hi, (-hi).mul_add(power, 1.0) / power)
 }
 
-/// Marks a row without an integer in [`integers`].
+/// Marks a row without an integer in the output of [`integers`].
 pub const MISS: i64 = i64::MIN;
 
-/// The integers of `values` at `scale` into `out`, [`MISS`] where none gives the value back; smallest, greatest and
-/// the number of misses. Smallest is greater than greatest when all miss.
+/// Writes the integers of `values` at `scale` to `out`, and [`MISS`] for values that no integer reproduces.
+///
+/// Returns the smallest integer, the greatest integer and the number of misses. The smallest is greater than the
+/// greatest if all values miss.
 ///
 /// # Panics
 /// When the scale is not one of [`SCALES`].
@@ -196,7 +198,7 @@ pub fn integers<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i
     assert!(SCALES.contains(&scale), "scale {scale}");
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
-        // SAFETY: the features were found.
+        // SAFETY: `has_fma` returned true, so the processor has the features.
         return unsafe { integers_fma(values, scale, out) };
     }
     integers_plain(values, scale, out)
@@ -216,7 +218,7 @@ fn integers_plain<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64,
     (lo, hi, misses)
 }
 
-/// The integer that gives `v` back; [`MISS`] if there is none.
+/// Returns the integer that reproduces `v`, or [`MISS`] if there is none.
 #[must_use]
 pub fn integer<T: Decimal>(v: T, scale: i8) -> i64 {
     let power = POWERS[usize::from(scale.unsigned_abs())];
@@ -233,7 +235,7 @@ pub fn integer<T: Decimal>(v: T, scale: i8) -> i64 {
 #[target_feature(enable = "avx2,fma")]
 fn integers_fma<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i64, usize) {
     let (hi, lo) = factor_fma(scale);
-    // The other way round an error in the last place does no harm: what it makes miss by one is found by the check.
+    // For the inverse factor an error in the last place is harmless: the check detects integers that are off by one.
     let up = if scale >= 0 { POWERS[scale as usize] } else { 1.0 / POWERS[usize::from(scale.unsigned_abs())] };
     let out = &mut out[..values.len()];
     for (out, v) in out.iter_mut().zip(values) {
@@ -243,7 +245,7 @@ fn integers_fma<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i
         let is_exact = back.same_bits(*v) & (d.abs() <= INT_MAX as f64);
         *out = if is_exact { (moved.to_bits() as i64).wrapping_sub(MAGIC_BITS) } else { MISS };
     }
-    // Apart, or the compiler does none of it in lanes.
+    // This loop is separate, because the compiler vectorizes neither part of a combined loop.
     let (mut least, mut most, mut misses) = (i64::MAX, i64::MIN, 0u64);
     for d in out {
         let is_miss = *d == MISS;
@@ -255,20 +257,21 @@ fn integers_fma<T: Decimal>(values: &[T], scale: i8, out: &mut [i64]) -> (i64, i
     (least, most, misses as usize)
 }
 
-/// The smallest scale that gives `v` back, with its integer; `None` when no scale does.
+/// Returns the smallest scale that reproduces `v`, with the integer, or `None` if no scale does.
 #[must_use]
 pub fn least_scale<T: Decimal>(v: T) -> Option<(i8, i64)> {
     let places = (0..=*SCALES.end()).find_map(|s| Some((s, integer(v, s))).filter(|(_, d)| *d != MISS))?;
     let (mut scale, mut d) = places;
-    // Zeros at the end of a whole number are not worth bits.
+    // Trailing zeros of a whole number would only take bits.
     while scale > *SCALES.start() && scale <= 0 && d % 10 == 0 && integer(v, scale - 1) != MISS {
         (scale, d) = (scale - 1, d / 10);
     }
     Some((scale, d))
 }
 
-/// The integers whose value is at least `constant`, where `or_equal`, or else greater: all from the one given on.
-/// A NaN is greater than every number.
+/// Returns the first integer whose value is greater than `constant`, or equal to it if `or_equal` is true.
+///
+/// The condition holds for all integers from the returned one on. A NaN is greater than every number.
 #[must_use]
 pub fn first_from<T: Decimal>(constant: f64, or_equal: bool, scale: i8) -> i64 {
     let is_from = |d: i64| {

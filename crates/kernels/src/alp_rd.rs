@@ -1,39 +1,40 @@
-//! Floating point of full precision, split: ALP for real doubles (ALP-RD).
+//! Encodes floating point of full precision by splitting its bits: ALP for real doubles (ALP-RD).
 //!
-//! The left bits of neighbours (sign, exponent, first digits) are few different ones, the right bits are noise. In:
-//! the bits of values. Out: for each a word of `code_bits + right_bits` bits, the number of its left part in a
-//! dictionary of at most 8 above its right part; rows whose left part is not in the dictionary are misses, and
-//! kept elsewhere.
+//! The left bits of adjacent values (sign, exponent, first digits) have few distinct values; the right bits are noise.
+//! Input: the bits of values. Output: for each value a word of `code_bits + right_bits` bits: the code of its left part
+//! in a dictionary of at most 8 entries, above its right part. Rows whose left part is not in the dictionary are misses
+//! and are stored separately.
 
 use crate::dispatch;
 
-/// How the values of a block are split.
+/// Describes the split of the values of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     pub right_bits: u8,
-    /// The frequent left parts: 1, 2, 4 or 8 of them (the last ones repeated where fewer occur).
+    /// The frequent left parts: 1, 2, 4 or 8 entries. The last entries are repeated if fewer parts occur.
     pub lefts: Vec<u16>,
 }
 
-/// Bits of a left part at most.
+/// Largest number of bits of a left part.
 const LEFT_BITS_MAX: u8 = 16;
-/// Left parts in a dictionary at most.
+/// Largest number of left parts in a dictionary.
 pub const LEFTS_MAX: usize = 8;
-/// What the place of a miss takes; its value is stored as it is.
+/// Size of the position of a miss, in bits. The value of a miss is stored unencoded.
 const PLACE_BITS: usize = 16;
 
 impl Split {
-    /// Bits of a word.
+    /// Returns the number of bits of a word.
     #[must_use]
     pub fn word_bits(&self) -> u8 {
         self.right_bits + self.lefts.len().trailing_zeros() as u8
     }
 
-    /// The best split of values of `width` bits (32 or 64) like those of `sample`, with the bits a value then takes,
-    /// misses included; `None` of an empty sample.
+    /// Returns the best split of values of `width` bits (32 or 64), chosen from `sample`, with the bits per value.
+    ///
+    /// The bits per value include misses. Returns `None` if the sample is empty.
     #[must_use]
     pub fn choose(mut sample: Vec<u64>, width: u8) -> Option<(Split, f64)> {
-        // In order, equal left parts stand together at every split.
+        // In sorted order, equal left parts are adjacent at every split.
         sample.sort_unstable();
         let splits = (width - LEFT_BITS_MAX..width)
             .map(|right_bits| Split::best_at(&sample, right_bits, usize::from(width) + PLACE_BITS));
@@ -69,7 +70,7 @@ impl Split {
         }
     }
 
-    /// Makes words values, misses aside. Any words are fine.
+    /// Converts words to values, except for misses. All words are accepted.
     pub fn join(&self, words: &mut [u64]) {
         let mut lefts = [0; LEFTS_MAX];
         lefts.iter_mut().zip(&self.lefts).for_each(|(l, left)| *l = u64::from(*left) << self.right_bits);

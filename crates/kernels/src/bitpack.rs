@@ -1,24 +1,26 @@
-//! Integers of one vector as their distances from a reference, `width` bits each.
+//! Packs the integers of a vector as distances from a reference, `width` bits each.
 //!
-//! The bits lie in lines of 1,024: a line is as many words as fit, of 16, 32 or 64 bits by [`word_bits`], and word
-//! `l` of every line belongs to lane `l`. Row `r` is row `r / lanes` of lane `r % lanes`; the distances of a lane
-//! follow each other from the least significant bit of its word in the first line on. So a vector of 1,024 rows is
-//! exactly `width` lines, neighbouring rows are in neighbouring words, and every step is the same for all words of a
-//! line, which is what vector instructions want. A vector with fewer rows ends with the last line that holds any.
+//! The bits are stored in lines of 1,024 bits. A line is divided into words of 16, 32 or 64 bits (see [`word_bits`]),
+//! and word `l` of every line belongs to lane `l`. Row `r` is row `r / lanes` of lane `r % lanes`. The distances of a
+//! lane are stored consecutively, from the least significant bit of its word in the first line on. A vector of 1,024
+//! rows is therefore exactly `width` lines, adjacent rows are in adjacent words, and every step is the same for all
+//! words of a line, as vector instructions require. A vector with fewer rows ends with the last line that contains a
+//! row.
 //!
-//! The loops are written once and compiled twice, for AVX2 and for any processor; [`unpack_plain`] defines both.
+//! The loops are written once and compiled for AVX2 and for the baseline; [`unpack_plain`] is the reference
+//! implementation.
 
 use crate::{Int, dispatch, prefetch};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// Rows of a vector.
+/// Number of rows of a vector.
 pub const VECTOR: usize = 1024;
 pub const LINE_BYTES: usize = VECTOR / 8;
-/// 1,024 bits, little-endian words of [`word_bits`].
+/// 1,024 bits: little-endian words of [`word_bits`] bits.
 pub type Line = [u8; LINE_BYTES];
 
-/// Bits of the words that distances of `width` bits are packed into.
+/// Returns the size in bits of the words into which distances of `width` bits are packed.
 #[must_use]
 pub fn word_bits(width: u32) -> usize {
     match width {
@@ -28,20 +30,20 @@ pub fn word_bits(width: u32) -> usize {
     }
 }
 
-/// Lines that `rows` distances of `width` bits take.
+/// Returns the number of lines of `rows` distances of `width` bits.
 #[must_use]
 pub fn line_count(width: u32, rows: usize) -> usize {
     let bits = word_bits(width);
     (rows.div_ceil(VECTOR / bits) * width as usize).div_ceil(bits)
 }
 
-/// The lowest `width` bits set.
+/// Returns a mask of the lowest `width` bits.
 #[must_use]
 pub fn width_mask(width: u32) -> u64 {
     if width == 0 { 0 } else { u64::MAX >> (64 - width) }
 }
 
-/// Room for the unpacked words of a vector, kept from vector to vector.
+/// Scratch memory for the unpacked words of a vector, reused for all vectors.
 pub(crate) struct Words {
     pub u16s: [u16; VECTOR],
     pub u32s: [u32; VECTOR],
@@ -56,7 +58,7 @@ impl Words {
 
 macro_rules! words {
     ($unpack:ident, $pack:ident, $word:ty) => {
-        /// Unpacks the rows of all lanes that `lines` hold; what is behind them in `out` stays.
+        /// Unpacks the rows of all lanes in `lines`; `out` is unchanged after the last row.
         #[inline(always)]
         pub(crate) fn $unpack(lines: &[Line], width: u32, rows: usize, out: &mut [$word; VECTOR]) {
             const BITS: usize = <$word>::BITS as usize;
@@ -82,7 +84,7 @@ macro_rules! words {
             }
         }
 
-        /// Adds the words of `rows` rows to `lines`, which are zeros.
+        /// Adds the words of `rows` rows to `lines`, which must be zero.
         #[inline(always)]
         fn $pack<T: Int>(values: &[T], reference: T, width: u32, lines: &mut [Line]) {
             const BITS: usize = <$word>::BITS as usize;
@@ -126,10 +128,10 @@ dispatch! {
     }
 }
 
-/// Appends the lines of at most [`VECTOR`] values. Of distances that do not fit `width` bits the upper ones are lost.
+/// Appends the lines of at most [`VECTOR`] values. Distances are truncated to their lower `width` bits.
 ///
 /// # Panics
-/// With more values, or a width above 64.
+/// Panics with more values, or a width above 64.
 pub fn pack<T: Int>(values: &[T], reference: T, width: u32, out: &mut Vec<u8>) {
     assert!(values.len() <= VECTOR && width <= 64, "{} values of {width} bits", values.len());
     let start = out.len();
@@ -137,16 +139,16 @@ pub fn pack<T: Int>(values: &[T], reference: T, width: u32, out: &mut Vec<u8>) {
     pack_lines(values, reference, width, out[start..].as_chunks_mut().0);
 }
 
-/// Unpacks vector after vector onto the end of a column.
+/// Unpacks vectors and appends them to a column.
 #[derive(Default)]
 pub struct Unpacker {
-    /// From the first vector on.
+    /// Allocated by the first vector.
     words: Option<Box<Words>>,
 }
 
 thread_local! {
-    /// The room of an unpacker that is gone: blocks are often so small that it would take longer to clear than they do
-    /// to unpack.
+    /// Scratch memory of a dropped unpacker. Blocks are often so small that clearing new memory would take longer than
+    /// unpacking.
     static SPARE: Cell<Option<Box<Words>>> = const { Cell::new(None) };
 }
 
@@ -156,15 +158,15 @@ impl Unpacker {
         Unpacker::default()
     }
 
-    /// Appends `rows` values: `reference` plus the distances in `lines`, in the arithmetic of the type, which wraps.
+    /// Appends `rows` values: `reference` plus the distances in `lines`, with wrapping arithmetic of the type.
     ///
     /// # Panics
-    /// With more than [`VECTOR`] rows, a width above 64, or fewer than [`line_count`] lines.
+    /// Panics with more than [`VECTOR`] rows, a width above 64, or fewer than [`line_count`] lines.
     pub fn unpack<T: Int>(&mut self, lines: &[Line], width: u32, reference: T, rows: usize, out: &mut Vec<T>) {
         assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
         out.reserve(rows);
         unpack_lines(self.words(), lines, width, reference, &mut out.spare_capacity_mut()[..rows]);
-        // SAFETY: `unpack_lines` has written each of the `rows` elements behind the current end.
+        // SAFETY: `unpack_lines` has written each of the `rows` elements after the current end.
         unsafe { out.set_len(out.len() + rows) }
     }
 
@@ -177,7 +179,7 @@ impl Unpacker {
 impl Drop for Unpacker {
     fn drop(&mut self) {
         if let Some(words) = self.words.take() {
-            // A thread that ends keeps none.
+            // A thread that ends does not keep its words.
             let _ = SPARE.try_with(|spare| spare.set(Some(words)));
         }
     }
@@ -217,10 +219,10 @@ dispatch! {
 }
 
 dispatch! {
-    /// The distances in `lines` as they are, into the first of `out`; behind the rows there is anything.
+    /// Unpacks the distances in `lines` into the first elements of `out`. Elements after the rows are unspecified.
     ///
     /// # Panics
-    /// With more than [`VECTOR`] rows, a width above 32, or fewer than [`line_count`] lines.
+    /// Panics with more than [`VECTOR`] rows, a width above 32, or fewer than [`line_count`] lines.
     pub fn unpack_distances(lines: &[Line], width: u32, rows: usize, out: &mut [u32; VECTOR]) {
         assert!(rows <= VECTOR && width <= 32 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
         match width {
@@ -238,20 +240,20 @@ dispatch! {
 }
 
 dispatch! {
-    /// As [`unpack_distances`], of at most 16 bits and as such.
+    /// Unpacks distances of at most 16 bits into `u16`, like [`unpack_distances`].
     ///
     /// # Panics
-    /// With more than [`VECTOR`] rows, a width above 16, or fewer than [`line_count`] lines.
+    /// Panics with more than [`VECTOR`] rows, a width above 16, or fewer than [`line_count`] lines.
     pub fn unpack_narrow(lines: &[Line], width: u32, rows: usize, out: &mut [u16; VECTOR]) {
         assert!(rows <= VECTOR && width <= 16 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
         if width == 0 { out.fill(0) } else { unpack_u16(lines, width, rows, out) }
     }
 }
 
-/// The distance of one row. Faster than unpacking all where few rows of a vector are wanted.
+/// Returns the distance of one row. Faster than unpacking the vector if few rows are needed.
 ///
 /// # Panics
-/// When the lines do not hold the row, or the width is above 64.
+/// Panics if the lines do not contain the row, or the width is above 64.
 #[must_use]
 pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
     if width == 0 {
@@ -273,7 +275,7 @@ pub fn unpack_one(lines: &[Line], width: u32, row: usize) -> u64 {
     all & width_mask(width)
 }
 
-/// Asks for the memory that [`unpack_one`] will read.
+/// Prefetches the memory that [`unpack_one`] will read.
 #[inline]
 pub fn prefetch_one(lines: &[Line], width: u32, row: usize) {
     let (bits, at, bit) = place(width, row);
@@ -283,7 +285,7 @@ pub fn prefetch_one(lines: &[Line], width: u32, row: usize) {
     }
 }
 
-/// Bits of a word; where the row's word stands in its line; the bit at which the row begins, counted over the lines.
+/// Returns the bits of a word, the byte offset of the row's word in its line, and the row's first bit in its lane.
 #[inline(always)]
 fn place(width: u32, row: usize) -> (usize, usize, usize) {
     let bits = word_bits(width);
@@ -291,7 +293,7 @@ fn place(width: u32, row: usize) -> (usize, usize, usize) {
     (bits, row % lanes * bits / 8, row / lanes * width as usize)
 }
 
-/// What defines packing: the distance of one row, bit by bit.
+/// Returns the distance of one row, bit by bit. Reference implementation of packing.
 #[must_use]
 pub fn unpack_plain(lines: &[Line], width: u32, row: usize) -> u64 {
     let bits = word_bits(width);

@@ -1,20 +1,22 @@
-//! Doubles as decimals, many at a time.
+//! Formats doubles as decimals, many at a time.
 //!
-//! In: doubles. Out: the text of those that have at most seven digits before the point and six behind it, as most that are
-//! measured or priced. These are at most 13 digits, and no two numbers of up to 15 digits mean the same double: so there is
-//! no shorter text for it.
+//! Input: doubles. Output: the text of doubles with at most seven digits before the point and six after it, as most
+//! measurements and prices have. The text has at most 13 digits, and no two numbers of up to 15 digits denote the same
+//! double, so it is the shortest text of the double.
 
-/// More than any such text has.
+/// Size of a text buffer in bytes; longer than every such text.
 pub const DECIMAL_BYTES: usize = 16;
 
-/// Values at a time: each step is done for all of them, which the compiler does many at once.
+/// Values per step. Each step is computed for all of them, so that the compiler vectorizes it.
 const LANES: usize = 64;
 const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 
 crate::dispatch! {
 wide
-/// Writes each value that is such a decimal, as `-12.5` or `3.0`, to the first bytes of `texts`, and how many they are to
-/// `lens`: 0 where it is none (longer, below 0.001, from 10⁷ on, not finite). What stands behind a text means nothing.
+/// Writes the text of each short decimal, as `-12.5` or `3.0`, to `texts`, and its length to `lens`.
+///
+/// The length is 0 if the value is no short decimal (longer, below 0.001, at least 10⁷, not finite). Bytes after the
+/// text are unspecified.
 pub fn short_decimals(values: &[f64], texts: &mut [[u8; DECIMAL_BYTES]], lens: &mut [u8]) {
     let lines = texts.chunks_mut(LANES).zip(lens.chunks_mut(LANES));
     for (own, (texts, lens)) in values.chunks(LANES).zip(lines) {
@@ -45,7 +47,7 @@ pub fn short_decimals(values: &[f64], texts: &mut [[u8; DECIMAL_BYTES]], lens: &
 }
 }
 
-/// The same of one value: the text and how many bytes it has, if it is one.
+/// Formats one value: returns the text and its length, or `None` if the value is no such decimal.
 #[inline]
 #[must_use]
 pub fn short_decimal(value: f64) -> Option<([u8; DECIMAL_BYTES], usize)> {
@@ -59,28 +61,29 @@ pub fn short_decimal(value: f64) -> Option<([u8; DECIMAL_BYTES], usize)> {
     Some((text, usize::from(len)))
 }
 
-/// What stands before the point, a hundred times the millionths behind it, and whether that is all.
+/// Returns the whole part, the fraction in millionths times 100, and true if these are the exact value.
 #[inline(always)]
 fn parts(magnitude: f64) -> (u32, u32, bool) {
     let bounded = magnitude.min(1e7);
-    // SAFETY: `min` gives the bound where there is no number, so that it is one from 0 to 10⁷; its rest is below 1.
+    // SAFETY: `min` returns the bound for NaN, so the value is a number from 0 to 10⁷; its fraction is below 1.
     let (full, rest) = unsafe {
         let full: i32 = bounded.to_int_unchecked();
         (full, ((bounded - f64::from(full)) * 1e6 + 0.5).to_int_unchecked::<i32>())
     };
     let carry = i32::from(rest == 1_000_000);
     let (full, rest) = (full + carry, rest - carry * 1_000_000);
-    // One division of two exact numbers rounds as reading the text would.
+    // One division of two exact numbers rounds like parsing the text.
     let is_exact = (f64::from(full) * 1e6 + f64::from(rest)) / 1e6 == magnitude;
     let is_one = is_exact & (magnitude < 1e7) & ((magnitude >= 1e-3) | (magnitude == 0.0));
     (full as u32, rest as u32 * 100, is_one)
 }
 
-/// Of digits before and behind the point, `minus` being 1 or 0: the bytes before it, those from it on, where it stands, and
-/// how many they are.
+/// Returns the bytes before and from the point on, the position of the point, and the length of the text.
+///
+/// Arguments: the digits before and after the point, and `minus`, 1 for a negative number and 0 otherwise.
 #[inline(always)]
 fn shown(front: u64, back: u64, minus: u64) -> (u64, u64, u8, u8) {
-    // Bits of zeros before the first digit, of which one stays; how many digits follow the point.
+    // Bits of leading zeros (the last zero is kept), and the number of digits after the point.
     let first = front & front.wrapping_neg();
     let zeros = if front == 0 { 56 } else { (63 - u64::from(first.leading_zeros())) & 56 };
     let decimals = (8 - u64::from(back.leading_zeros() / 8)).max(1);
@@ -90,7 +93,7 @@ fn shown(front: u64, back: u64, minus: u64) -> (u64, u64, u8, u8) {
     (before, behind, point as u8, (point + 1 + decimals) as u8)
 }
 
-/// Where the text belongs: made elsewhere and copied it takes three times as long.
+/// Writes the text in place. Building the text elsewhere and copying it takes three times as long.
 #[inline(always)]
 fn join(before: u64, behind: u64, point: u8, text: &mut [u8; DECIMAL_BYTES]) {
     let at = usize::from(point).min(8);
@@ -98,9 +101,10 @@ fn join(before: u64, behind: u64, point: u8, text: &mut [u8; DECIMAL_BYTES]) {
     text[at..at + 8].copy_from_slice(&behind.to_le_bytes());
 }
 
-/// Of a number of at most eight digits, zeros before it included: each a byte, the first the lowest. Halves are split in
-/// lanes of one word, as by division by 10⁴, 100 and 10, of which the last two are multiplications that are exact for what
-/// the lanes hold.
+/// Returns the eight digits of `value`, including leading zeros, one per byte, the first digit in the lowest byte.
+///
+/// Halves are split in lanes of one word by division by 10⁴, 100 and 10. The last two divisions are multiplications
+/// that are exact for the values in the lanes.
 #[inline(always)]
 fn eight_digits(value: u32) -> u64 {
     let fours = u64::from(value / 10_000) | (u64::from(value % 10_000) << 32);
@@ -125,7 +129,7 @@ mod tests {
         many
     }
 
-    /// As it is defined: the shortest text that means the value, if it has few digits.
+    /// Reference implementation: the shortest text that denotes the value, if it has few digits.
     fn plain(value: f64) -> Option<String> {
         let (text, magnitude) = (format!("{value:?}"), value.abs());
         let decimals = text.split_once('.').map_or(0, |(_, behind)| behind.len());

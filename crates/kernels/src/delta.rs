@@ -1,10 +1,10 @@
-//! Differences of neighbours, and their sums.
+//! Computes differences of adjacent values, and their sums.
 
 use crate::{Int, dispatch};
 use std::mem::MaybeUninit;
 
 dispatch! {
-    /// `values[i] − values[i − 1]` for every value but the first, with wrap-around.
+    /// Writes `values[i] − values[i − 1]` for every value but the first, with wrap-around.
     pub fn deltas(values: &[i64], out: &mut [i64]) {
         for (pair, out) in values.windows(2).zip(out) {
             *out = pair[1].wrapping_sub(pair[0]);
@@ -12,7 +12,7 @@ dispatch! {
     }
 }
 
-/// Turns differences into values: each becomes `first` plus all up to and with it.
+/// Replaces differences by values: each becomes `first` plus the sum of all differences up to and including it.
 #[inline]
 pub fn sum_up<T: Int>(values: &mut [T], first: T) {
     let mut sum = first;
@@ -23,9 +23,9 @@ pub fn sum_up<T: Int>(values: &mut [T], first: T) {
 }
 
 dispatch! {
-    /// `first`, `first + step` and so on.
+    /// Writes `first`, `first + step` and so on.
     fn write_steps<T: Int>(first: T, step: T, out: &mut [MaybeUninit<T>]) {
-        // Sixteen neighbours at once, all of them sixteen steps on at every turn.
+        // Sixteen adjacent values at once; each iteration adds sixteen steps to all of them.
         const LANES: usize = 16;
         let mut lanes = [first; LANES];
         (1..LANES).for_each(|lane| lanes[lane] = lanes[lane - 1].wrapping_plus(step));
@@ -41,11 +41,11 @@ dispatch! {
     }
 }
 
-/// Appends `rows` values, each `step` after the one before.
+/// Appends `rows` values, each `step` greater than the previous value, beginning with `first`.
 pub fn extend_steps<T: Int>(first: T, step: T, rows: usize, out: &mut Vec<T>) {
     out.reserve(rows);
     write_steps(first, step, &mut out.spare_capacity_mut()[..rows]);
-    // SAFETY: `write_steps` has written each of the `rows` elements behind the current end.
+    // SAFETY: `write_steps` has written each of the `rows` elements after the current end.
     unsafe { out.set_len(out.len() + rows) }
 }
 

@@ -1,12 +1,12 @@
-//! Where a byte is, without a branch for how far away: for places that differ from one time to the next.
+//! Finds a byte without a branch that depends on its distance, for positions that are hard to predict.
 
-/// The first of 64 bytes that is `byte`.
+/// Returns the first position of `byte` in 64 bytes.
 #[inline(always)]
 pub fn position_in_64(bytes: &[u8; 64], byte: u8) -> Option<usize> {
     position(mask_of(bytes, byte))
 }
 
-/// The first of 32 bytes that is `byte`.
+/// Returns the first position of `byte` in 32 bytes.
 #[inline(always)]
 pub fn position_in_32(bytes: &[u8; 32], byte: u8) -> Option<usize> {
     position(mask_of(bytes, byte))
@@ -17,14 +17,14 @@ fn position(mask: u64) -> Option<usize> {
     (mask != 0).then(|| mask.trailing_zeros() as usize)
 }
 
-/// A bit for each of up to 64 bytes, a multiple of 16, the first the lowest.
+/// Returns a bit per byte that equals `byte`, the first byte in the lowest bit. `N` is a multiple of 16, at most 64.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn mask_of<const N: usize>(bytes: &[u8; N], byte: u8) -> u64 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
     let mut mask = 0;
     for (at, part) in bytes.as_chunks::<16>().0.iter().enumerate() {
-        // SAFETY: the load is of 16 bytes that are there; SSE2 is in the baseline.
+        // SAFETY: the load reads the 16 bytes of `part`; SSE2 is in the baseline.
         let part = unsafe {
             let loaded = _mm_loadu_si128(part.as_ptr().cast());
             _mm_movemask_epi8(_mm_cmpeq_epi8(loaded, _mm_set1_epi8(byte.cast_signed())))

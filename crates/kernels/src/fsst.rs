@@ -1,10 +1,11 @@
-//! Text as codes of a byte, each standing for a symbol of 1 to 8 bytes (FSST).
+//! Compresses text to codes of one byte, each for a symbol of 1 to 8 bytes (FSST).
 //!
-//! In: a sample of a block's strings, then the strings. Out: a table of at most 255 symbols, and for each string its
-//! codes; code 255 says that the next byte stands for itself. A string always gets the same codes from a table,
-//! whatever stands beside it, and codes of strings one after the other are codes of the strings one after the other.
+//! Input: a sample of a block's strings, then the strings. Output: a table of at most 255 symbols, and the codes of
+//! each string. Code 255 marks the next byte as a literal. A string has the same codes for a given table, independent
+//! of other strings, and concatenated codes of strings are the codes of the concatenated strings.
 //!
-//! Reading order: [`train`] finds the symbols, [`compress`] text to codes, [`decompress`] codes to text.
+//! Reading order: [`train`] finds the symbols, [`compress`] converts text to codes, [`decompress`] converts codes to
+//! text.
 
 pub mod compress;
 pub mod decompress;
@@ -14,14 +15,14 @@ pub use compress::Compressor;
 pub use decompress::Decompressor;
 pub use train::{SAMPLE_BYTES, train};
 
-/// Symbols a table has at most.
+/// Largest number of symbols of a table.
 pub const SYMBOLS_MAX: usize = 255;
-/// Bytes of a symbol at most.
+/// Largest size of a symbol in bytes.
 pub const SYMBOL_BYTES_MAX: usize = 8;
-/// The code before a byte that stands for itself.
+/// Code before a literal byte.
 pub const ESCAPE: u8 = 255;
 
-/// Up to 8 bytes, the first one lowest, zeros above.
+/// Up to 8 bytes, the first byte lowest; unused bytes are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Symbol {
     bytes: u64,
@@ -34,7 +35,7 @@ impl Symbol {
     }
 
     /// # Panics
-    /// When there are no bytes or more than 8.
+    /// Panics if `bytes` is empty or longer than 8 bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Symbol {
         assert!((1..=SYMBOL_BYTES_MAX).contains(&bytes.len()), "a symbol of {} bytes", bytes.len());
@@ -43,7 +44,7 @@ impl Symbol {
         Symbol { bytes: u64::from_le_bytes(word), len: bytes.len() as u8 }
     }
 
-    /// Never zero.
+    /// Returns the number of bytes, never zero.
     #[must_use]
     #[expect(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
@@ -54,7 +55,7 @@ impl Symbol {
         self.bytes as u8
     }
 
-    /// Both, one after the other, cut at 8 bytes.
+    /// Concatenates two symbols and truncates the result to 8 bytes.
     fn then(self, next: Symbol) -> Symbol {
         if self.len() == SYMBOL_BYTES_MAX {
             return self;
@@ -71,7 +72,7 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Lengths of the symbols, a byte each, then their bytes.
+    /// Returns the lengths of the symbols, one byte each, followed by their bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let lens = self.symbols.iter().map(|s| s.len);
@@ -79,7 +80,8 @@ impl SymbolTable {
         lens.chain(bytes).collect()
     }
 
-    /// What [`SymbolTable::to_bytes`] made of `count` symbols, and how many bytes it took; `None` if it cannot have.
+    /// Reads a table of `count` symbols from [`SymbolTable::to_bytes`], and the bytes read; `None` if the bytes are
+    /// invalid.
     #[must_use]
     pub fn from_bytes(bytes: &[u8], count: usize) -> Option<(SymbolTable, usize)> {
         let (lens, mut rest) = bytes.split_at_checked(count).filter(|_| count <= SYMBOLS_MAX)?;

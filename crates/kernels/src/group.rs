@@ -1,9 +1,11 @@
-//! Rows by key: which group a row is of ([`table`], [`dense`] where keys are alike, [`keys`] where nothing is folded,
-//! [`planes`] where groups are numbered, `few` where they are a handful), and what is kept of each group ([`fold`]).
+//! Groups rows by key and accumulates values per group.
 //!
-//! A key is one word or two; what it stands for is its maker's to know. Rows come a batch at a time as slices. What is
-//! kept of a group is one 64-bit word for each [`Fold`], so that groups are a plain array, are added to in a loop for
-//! each fold, and are joined with those of another thread without being understood.
+//! The modules find the group of a row: [`table`] by hashing, [`dense`] for similar keys, [`keys`] for keys without
+//! accumulators, [`planes`] for numbered groups, `few` for at most ten groups. [`fold`] holds the accumulators.
+//!
+//! A key is one word or two words; only the caller knows its meaning. Rows arrive as slices, a batch at a time. The
+//! state of a group is one 64-bit word for each [`Fold`]. Groups are therefore a plain array, are updated in one loop
+//! per fold, and are merged with the groups of another thread without knowledge of their meaning.
 
 mod dense;
 mod digits;

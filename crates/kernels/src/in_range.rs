@@ -1,18 +1,17 @@
-//! Which rows of a packed vector lie between two bounds, without making values of them.
+//! Selects the rows of a packed vector between two bounds without decoding them.
 //!
-//! Every comparison with a constant is such a range or the opposite of one: the caller translates its constant into
-//! distances.
+//! Every comparison with a constant is such a range or its complement. The caller converts its constant to distances.
 
 use crate::bitpack::{Line, Unpacker, VECTOR, line_count, unpack_u16, unpack_u32, unpack_u64, width_mask, word_bits};
 use crate::{Int, dispatch};
 
-/// A bit for each row of a vector, least significant first.
+/// One bit per row of a vector, least significant first.
 pub type Mask = [u64; VECTOR / 64];
 
-/// The rows whose distance is at least `lo` and at most `hi`; bits behind the last row are clear.
+/// Returns the rows whose distance is in `lo..=hi`. Bits after the last row are clear.
 ///
 /// # Panics
-/// With more than [`VECTOR`] rows, a width above 64, or fewer than [`line_count`] lines.
+/// Panics with more than [`VECTOR`] rows, a width above 64, or fewer than [`line_count`] lines.
 #[must_use]
 pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows: usize, lo: u64, hi: u64) -> Mask {
     assert!(rows <= VECTOR && width <= 64 && lines.len() >= line_count(width, rows), "{rows} rows of {width} bits");
@@ -31,13 +30,13 @@ pub fn packed_in_range(unpacker: &mut Unpacker, lines: &[Line], width: u32, rows
     mask
 }
 
-/// More ranges than this are better looked up.
+/// Largest number of ranges. For more ranges a lookup table is faster.
 pub const RANGES_MAX: usize = 32;
 
-/// As [`packed_in_range`], of the rows that lie in any of the ranges, unpacked once; `None` of more than [`RANGES_MAX`].
+/// Returns the rows in any of the ranges, unpacked once; `None` for more than [`RANGES_MAX`] ranges.
 ///
 /// # Panics
-/// As [`packed_in_range`].
+/// Panics like [`packed_in_range`].
 #[must_use]
 pub fn packed_in_ranges(
     unpacker: &mut Unpacker,
@@ -82,9 +81,9 @@ pub fn clear_behind(mask: &mut Mask, rows: usize) {
     }
 }
 
-/// An integer whose values can be compared 64 at a time.
+/// An integer type whose values can be compared 64 at a time.
 pub trait Comparable: Int {
-    /// Bit `i` says whether `values[i]` is at least `lo` and at most `hi`, which is not smaller.
+    /// Sets bit `i` if `values[i]` is in `lo..=hi`. `hi` is not smaller than `lo`.
     fn bits(values: &[Self; 64], lo: Self, hi: Self) -> u64;
 }
 
@@ -106,14 +105,14 @@ macro_rules! comparable {
 
 comparable! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64; }
 
-/// The upper bit of each byte.
+/// Returns the upper bit of each byte.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn first_bits(bytes: &[u8; 64]) -> u64 {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8};
     let mut bits = 0;
     for (i, sixteen) in bytes.as_chunks::<16>().0.iter().enumerate() {
-        // SAFETY: every processor of this architecture has SSE2, and the sixteen bytes may lie anywhere.
+        // SAFETY: every processor of this architecture has SSE2, and the load accepts any alignment.
         let mask = unsafe { _mm_movemask_epi8(_mm_loadu_si128(sixteen.as_ptr().cast())) };
         bits |= (mask as u64) << (16 * i);
     }
@@ -126,7 +125,7 @@ fn first_bits(bytes: &[u8; 64]) -> u64 {
     first_bits_plain(bytes)
 }
 
-/// What defines `first_bits`.
+/// Reference implementation of `first_bits`.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn first_bits_plain(bytes: &[u8; 64]) -> u64 {
     bytes.iter().enumerate().fold(0, |bits, (i, byte)| bits | u64::from(byte >> 7) << i)
@@ -134,7 +133,7 @@ fn first_bits_plain(bytes: &[u8; 64]) -> u64 {
 
 dispatch! {
     wide
-    /// The rows of at most [`VECTOR`] values that are at least `lo` and at most `hi`.
+    /// Returns the rows of at most [`VECTOR`] values that are in `lo..=hi`.
     #[must_use]
     pub fn values_in_range<T: Comparable>(values: &[T], lo: T, hi: T) -> Mask {
         let mut mask = [0; VECTOR / 64];
@@ -177,7 +176,7 @@ macro_rules! float_in_range {
                     } else if lo.is_nan() {
                         hits.iter_mut().zip(values).for_each(|(hit, v)| *hit = 0u8.wrapping_sub(u8::from(v.is_nan())));
                     } else if hi.is_nan() {
-                        // Not less: a number that is as great, or NaN.
+                        // NOT less: selects numbers that are at least `lo`, and NaN.
                         let least = |v: &$float| !v.lt(&lo);
                         hits.iter_mut().zip(values).for_each(|(hit, v)| *hit = 0u8.wrapping_sub(u8::from(least(v))));
                     } else {
@@ -194,15 +193,16 @@ macro_rules! float_in_range {
 }
 
 float_in_range!(
-    /// The rows of at most [`VECTOR`] values that are at least `lo` and at most `hi`, where NaN is greater than every
-    /// number: as `hi` it includes NaN, as `lo` it leaves nothing else.
+    /// Returns the rows of at most [`VECTOR`] values that are in `lo..=hi`, where NaN is greater than every number.
+    ///
+    /// A NaN in `hi` includes NaN; a NaN in `lo` selects only NaN.
     f64_in_range, f64);
 float_in_range!(/// As [`f64_in_range`].
     f32_in_range, f32);
 
 macro_rules! any_bits {
     ($($any_bits:ident, $word:ty;)*) => { $(
-        /// Bit `i` says whether `words[i]` lies in any of the ranges.
+        /// Sets bit `i` if `words[i]` is in any of the ranges.
         #[inline(always)]
         fn $any_bits(words: &[$word; 64], ranges: &[(u64, u64)]) -> u64 {
             let mut hits = [0 as $word; 64];

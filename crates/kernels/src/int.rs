@@ -1,10 +1,10 @@
-//! The integers that kernels take, and the one place where instructions are chosen.
+//! Integer types of the kernels, and the macro that selects instruction sets at run time.
 
-/// An integer of up to 64 bits. Arithmetic wraps.
+/// An integer of up to 64 bits with wrapping arithmetic.
 pub trait Int: Copy + Default + Ord + Send + Sync + 'static {
-    /// `self − reference` as an unsigned number of the same width.
+    /// Returns `self − reference` as an unsigned number of the same width.
     fn distance(self, reference: Self) -> u64;
-    /// The lower bits of `distance`, added.
+    /// Adds the lower bits of `distance`.
     fn plus(self, distance: u64) -> Self;
     fn wrapping_plus(self, other: Self) -> Self;
     fn wrapping_minus(self, other: Self) -> Self;
@@ -35,11 +35,12 @@ macro_rules! int {
 
 int! { i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64; }
 
-/// A function compiled for AVX2 and for any processor of the architecture, and the choice at run time. What it calls
-/// must be `#[inline(always)]` to be compiled along.
+/// Compiles a function for AVX2 and for the baseline of the architecture, and selects a version at run time.
 ///
-/// With `wide` before it the function is compiled for AVX-512, too: where that was measured to be faster. Loops that store
-/// as much as they load are not, since their vectors lie across two lines of the cache.
+/// Functions that it calls must be `#[inline(always)]` to be compiled for the same instruction set.
+///
+/// With `wide` the function is compiled for AVX-512, too, for loops that were measured to be faster. Loops that store
+/// as much as they load are not faster, since their vectors cross cache lines.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! dispatch {
@@ -59,7 +60,7 @@ macro_rules! dispatch {
 
             #[cfg(target_arch = "x86_64")]
             if $crate::has_avx512() {
-                // SAFETY: `has_avx512` has asked the processor for every feature that `avx512` enables.
+                // SAFETY: `has_avx512` has checked the processor for every feature that `avx512` enables.
                 return unsafe { avx512($($arg),*) };
             }
             narrow($($arg),*)
@@ -82,7 +83,7 @@ macro_rules! dispatch {
 
             #[cfg(target_arch = "x86_64")]
             if $crate::has_avx2() {
-                // SAFETY: `has_avx2` has asked the processor for every feature that `avx2` enables.
+                // SAFETY: `has_avx2` has checked the processor for every feature that `avx2` enables.
                 return unsafe { avx2($($arg),*) };
             }
             any($($arg),*)
@@ -90,7 +91,7 @@ macro_rules! dispatch {
     };
 }
 
-/// Whether the loops for AVX-512 run here.
+/// Returns true if the processor supports the loops for AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[must_use]
@@ -103,7 +104,7 @@ pub fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// Whether the loops for AVX2 run here.
+/// Returns true if the processor supports the loops for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[must_use]

@@ -1,13 +1,13 @@
-//! Pure loops over slices: no files, no tables, no errors. A fast loop has a plain twin that defines it.
+//! Pure loops over slices: no files, no tables, no errors. A fast loop has a reference implementation.
 //!
-//! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] by mask; [`merge()`] two sorted runs;
-//! [`bitpack`] integers in few bits, [`in_range`] compared there, [`widths`] how many bits; [`delta`] differences;
-//! [`group`] rows by key; [`program`] conditions on several columns; [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols;
-//! [`mod@find`] bytes; [`decimals`] floating point as text; [`mod@prefetch`] and [`turns`] hints.
+//! [`min_max()`] bounds; [`sum`] sums; [`sort`] the order of timestamps; [`gather()`] rows by number, [`select()`] rows
+//! by mask; [`merge()`] sorted runs; [`bitpack`] integers in few bits, [`in_range`] comparisons of packed integers,
+//! [`widths`] bit widths; [`delta`] differences; [`group`] rows by key; [`program`] conditions on several columns;
+//! [`alp`], [`alp_rd`] floating point as integers; [`fsst`] text as symbols; [`mod@find`] bytes; [`decimals`] floating
+//! point as text; [`mod@prefetch`] and [`turns`] hints.
 //!
-//! Unsafe code is for instructions that not every processor has, chosen at run time in [`int`], for memory that
-//! is written before it is read, for conversions of numbers that are known to fit, and for what only the system can be
-//! asked in [`turns`].
+//! Unsafe code is used for instructions that not every processor has (chosen at run time in [`int`]), for memory that
+//! is written before it is read, for conversions of numbers that are known to fit, and for system calls in [`turns`].
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod alp;

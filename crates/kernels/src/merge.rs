@@ -1,9 +1,10 @@
-//! Two sorted runs become one; so do many.
+//! Merges two or more sorted runs.
 //!
-//! In: slices of timestamps in order. Out: which stretches to take from which side, or which spans of which part. Late rows
-//! mostly lie close together, so stretches are long and columns are copied by ranges.
+//! Input: sorted slices of timestamps. Output: stretches of alternating sides, or spans of many parts. Late rows are
+//! mostly close together, so stretches are long and columns are copied by ranges.
 //!
-//! Always: equal timestamps from the left come first: the left is what was there, the right what arrived later.
+//! Invariant: equal timestamps from the left come first. The left side holds existing rows, the right side rows that
+//! arrived later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,8 +18,10 @@ pub struct Stretch {
     pub count: u32,
 }
 
+/// Merges two sorted slices.
+///
 /// # Panics
-/// When a side has more rows than `u32` can name.
+/// Panics if a side has more rows than `u32` can number.
 #[must_use]
 pub fn merge(left: &[i64], right: &[i64]) -> Vec<Stretch> {
     assert!(left.len() <= crate::sort::ROWS_MAX && right.len() <= crate::sort::ROWS_MAX, "too many rows to merge");
@@ -53,13 +56,14 @@ pub struct Span {
     pub count: usize,
 }
 
-/// Spans of fewer rows on average than this are not worth being copied as such.
+/// Smallest average span, in rows, for which copying spans is faster.
 const SPAN_ROWS_MIN: usize = 32;
-/// So many spans are looked for in any case.
+/// Number of spans that are collected before the average is checked.
 const SPANS_MIN: usize = 256;
 
-/// All rows of many sorted parts, in order; of equal timestamps those of an earlier part come first. `None` where parts
-/// interleave finely.
+/// Returns the rows of many sorted parts in order, or `None` if parts interleave finely.
+///
+/// Rows with equal timestamps are ordered by part.
 #[must_use]
 pub fn merge_many(parts: &[&[i64]]) -> Option<Vec<Span>> {
     let first = |(part, keys): (usize, &&[i64])| Some(Reverse((*keys.first()?, part, 0)));
@@ -84,10 +88,10 @@ pub fn merge_many(parts: &[&[i64]]) -> Option<Vec<Span>> {
     Some(spans)
 }
 
-/// The first row from `from` on that is not `taken`, which holds for rows before it and not for rows after it.
+/// Returns the first row from `from` on that is not `taken`. `taken` is true before this row and false after it.
 #[inline]
 fn gallop(keys: &[i64], from: usize, taken: impl Fn(i64) -> bool) -> usize {
-    // Rows that interleave finely are found here, without the set-up of a search.
+    // A linear search of 8 rows is fastest for rows that interleave finely.
     let near = keys.len().min(from + 8);
     if let Some(at) = keys[from..near].iter().position(|key| !taken(*key)) {
         return from + at;
@@ -102,7 +106,7 @@ fn gallop(keys: &[i64], from: usize, taken: impl Fn(i64) -> bool) -> usize {
     lo + keys[lo..hi].partition_point(|key| taken(*key))
 }
 
-/// What defines [`merge`], row by row.
+/// Reference implementation of [`merge`], row by row.
 #[must_use]
 pub fn merge_plain(left: &[i64], right: &[i64]) -> Vec<(bool, u32)> {
     let mut rows: Vec<(i64, bool, u32)> = left.iter().enumerate().map(|(row, key)| (*key, false, row as u32)).collect();
@@ -111,10 +115,10 @@ pub fn merge_plain(left: &[i64], right: &[i64]) -> Vec<(bool, u32)> {
     rows.into_iter().map(|(_, is_right, row)| (is_right, row)).collect()
 }
 
-/// The rows of both columns, woven by `stretches`.
+/// Merges the rows of both columns in the order of `stretches`.
 ///
 /// # Panics
-/// When the columns have different physical types or fewer rows, or more than 2 GiB of text come together.
+/// Panics if the columns have different physical types or too few rows, or the text exceeds 2 GiB.
 #[must_use]
 pub fn merge_columns(left: &Column, right: &Column, stretches: &[Stretch]) -> Column {
     let validity = (left.validity.is_some() || right.validity.is_some())
@@ -147,7 +151,7 @@ fn row_count(stretches: &[Stretch]) -> usize {
     stretches.iter().map(|s| s.count as usize).sum()
 }
 
-/// As [`merge_columns`] for values of fixed width.
+/// Merges slices of fixed-width values like [`merge_columns`].
 #[must_use]
 pub fn merge_slices<T: Copy>(left: &[T], right: &[T], stretches: &[Stretch]) -> Vec<T> {
     let mut out = Vec::with_capacity(row_count(stretches));
@@ -213,7 +217,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(3);
         let mut woven = [0; 2];
         for round in 0..600 {
-            // From parts that follow one another to parts that interleave row by row.
+            // From consecutive parts to parts that interleave row by row.
             let (step, most) = ([5_000, 500, 20, 1, 0][round % 5], [0, 1, 40, 3_000][round / 5 % 4]);
             let parts: Vec<Vec<i64>> = (0..rng.i64(0..9))
                 .map(|part| {

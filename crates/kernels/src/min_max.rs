@@ -1,17 +1,17 @@
-//! Smallest and greatest of a slice.
+//! Returns the smallest and the greatest value of a slice.
 //!
-//! Floating point is compared as PostgreSQL does: a NaN is greater than every number, −0 is 0.
+//! Floating point is compared as in PostgreSQL: a NaN is greater than every number, −0 equals 0.
 
-/// Independent lanes: one running minimum would wait for itself at every step.
+/// Independent lanes: a single running minimum would be limited by the latency of each step.
 const LANES: usize = 8;
 
-/// What has a smallest and a greatest.
+/// A type with a smallest and a greatest value.
 pub trait Ordered: Ord + Copy {}
 impl<T: Ord + Copy> Ordered for T {}
 
 crate::dispatch! {
 wide
-/// Smallest and greatest integer; `None` of nothing.
+/// Returns the smallest and the greatest integer, or `None` for an empty slice.
 #[must_use]
 pub fn min_max<T: Ordered>(values: &[T]) -> Option<(T, T)> {
     let first = *values.first()?;
@@ -42,7 +42,7 @@ macro_rules! float_min_max {
             for line in lines {
                 let mut line_nans = [0u8; LANES];
                 for lane in 0..LANES {
-                    // A NaN compares false and changes neither.
+                    // Comparisons with NaN are false, so a NaN changes neither value.
                     lo[lane] = if line[lane] < lo[lane] { line[lane] } else { lo[lane] };
                     hi[lane] = if line[lane] > hi[lane] { line[lane] } else { hi[lane] };
                     line_nans[lane] = u8::from(line[lane].is_nan());
@@ -55,7 +55,7 @@ macro_rules! float_min_max {
             }
             let smallest = lo.iter().chain(rest).copied().fold(<$float>::INFINITY, <$float>::min);
             let greatest = hi.iter().chain(rest).copied().fold(<$float>::NEG_INFINITY, <$float>::max);
-            // Adding 0 turns −0 into 0.
+            // Adding 0 converts −0 to 0.
             Some((smallest + 0.0, if nans > 0 { <$float>::NAN } else { greatest + 0.0 }))
         }
     };
@@ -66,7 +66,7 @@ float_min_max!(/// Smallest and greatest double: a NaN among them makes the grea
 float_min_max!(/// As [`min_max_f64`].
     min_max_f32, f32);
 
-/// What defines [`min_max_f64`].
+/// Reference implementation of [`min_max_f64`].
 #[must_use]
 pub fn min_max_f64_plain(values: &[f64]) -> Option<(f64, f64)> {
     let key = |v: &f64| if v.is_nan() { f64::NAN } else { v + 0.0 };

@@ -1,4 +1,4 @@
-//! Integers in fewer bytes.
+//! Stores integers in fewer bytes.
 
 use crate::Int;
 
@@ -17,11 +17,11 @@ macro_rules! narrow {
 }
 
 narrow! {
-    /// The lowest byte of what each value is above `min`, as far as `out` goes.
+    /// Writes the lowest byte of each value minus `min`, up to the length of `out`.
     narrow_to_1, 1, u8;
-    /// The two lowest bytes of what each value is above `min`, little-endian.
+    /// Writes the two lowest bytes of each value minus `min`, little-endian.
     narrow_to_2, 2, u16;
-    /// The four lowest bytes of what each value is above `min`, little-endian.
+    /// Writes the four lowest bytes of each value minus `min`, little-endian.
     narrow_to_4, 4, u32;
 }
 

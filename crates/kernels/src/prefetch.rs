@@ -1,10 +1,10 @@
-//! Asking for memory before it is needed. A hint: results never depend on it.
+//! Prefetches memory before it is needed. A prefetch is a hint: results never depend on it.
 
 const LINE_BYTES: usize = 64;
-/// More lines than a core fetches at once are not asked for.
+/// A core fetches no more lines at the same time.
 const LINES_MAX: usize = 8;
 
-/// Asks for the element at `at`; nothing is asked for where there is none.
+/// Prefetches the element at `at`, if there is one.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], at: usize) {
     if let Some(value) = values.get(at) {
@@ -12,7 +12,7 @@ pub fn prefetch<T>(values: &[T], at: usize) {
     }
 }
 
-/// Asks for the first 512 bytes of a slice.
+/// Prefetches the first 512 bytes of a slice.
 #[inline(always)]
 pub fn prefetch_slice<T>(values: &[T]) {
     let start = values.as_ptr().cast::<u8>();
@@ -24,7 +24,7 @@ pub fn prefetch_slice<T>(values: &[T]) {
 #[inline(always)]
 fn ask(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that a program can see and faults on no address; SSE is in the baseline.
+    // SAFETY: a prefetch has no visible effect and faults on no address; SSE is in the baseline.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());

@@ -1,15 +1,15 @@
-//! Conditions on several columns as a flat program over vectors: numbers in, a bit for each row out.
+//! Evaluates conditions on several columns as a flat program over vectors: numbers in, one bit per row out.
 //!
-//! In: the columns of one vector, each asked for when the first step that reads it is reached, and the rows that are
-//! still wanted. Out: those of them for which the program's test is true. NULL is in no calculation: a number is there
-//! where all columns it is made of are, and a comparison is true where both of its sides are there. So [`Test`]s are
-//! true or not; whoever wants to know what is false asks for the opposite comparison.
+//! Input: the columns of one vector, each requested when a step first reads it, and the wanted rows. Output: the wanted
+//! rows for which the program's test is true. NULL is never a value of a calculation: a number is present if all
+//! columns that it depends on are present, and a comparison is true only if both sides are present. A [`Test`] is
+//! therefore true or not true; a caller that needs the false rows uses the opposite comparison.
 //!
-//! Integers of any width are calculated in 64 bits and wrapped to theirs, floating point of 32 bits as doubles that are
-//! rounded, which gives the same. Steps that occur twice are done once. It is run span by span, and where no wanted row of
-//! a span is left the rest is left out.
+//! Integers of any width are computed in 64 bits and wrapped to their width. Floating point of 32 bits is computed as
+//! doubles and rounded, with the same result. Equal steps are computed once. The program runs span by span, and the
+//! remaining steps of a span are skipped when no wanted row is left.
 //!
-//! Reading order: [`arithmetic`], [`compare`], [`room`] where the numbers are; [`Program`], [`Program::run`].
+//! Reading order: [`arithmetic`], [`compare`], [`room`] (scratch memory); [`Program`], [`Program::run`].
 
 pub mod arithmetic;
 pub mod compare;
@@ -26,13 +26,13 @@ pub use compare::{Comparison, compare_floats, compare_ints};
 pub use room::Room;
 use std::ops::Range;
 
-/// A program is run on so many rows at a time, whose numbers stay in the nearest cache from one step to the next.
+/// Rows that a program processes at a time, so that their numbers stay in the first-level cache between steps.
 pub const SPAN: usize = 512;
 
-/// A bit for each row of a span.
+/// One bit per row of a span.
 pub type Span = [u64; SPAN / 64];
 
-/// What a loop reads: a value for each row, or one for all.
+/// An operand of a loop: a value per row, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Side<'a, T> {
     Many(&'a [T]),
@@ -51,23 +51,23 @@ pub enum Number {
     Column(usize, Kind),
     Int(i64),
     Float(f64),
-    /// What a step gives.
+    /// The result of a step.
     Step(usize, Kind),
 }
 
-/// What is true or not of each row: the step that finds it out.
+/// A truth value for each row, identified by the step that computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test(usize);
 
 impl Test {
-    /// Its place among [`Program::steps`].
+    /// Returns the index of the step in [`Program::steps`].
     #[must_use]
     pub fn step(self) -> usize {
         self.0
     }
 }
 
-/// A calculation of integers that not all values allow.
+/// A calculation of integers that fails for some values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
     Plus,
@@ -75,62 +75,62 @@ pub enum Guarded {
     Times,
     /// A sum, difference or product of integers of the given number of bits, at most 32.
     Narrow(Arithmetic, u32),
-    /// As plus; what it is added to, and the sum, are between these.
+    /// An addition whose left operand and sum must be in this range.
     Moved(i64, i64),
-    /// Of integers of so many bits.
+    /// A division of integers of the given number of bits.
     Over(u32),
     Modulo,
 }
 
-/// Products of integers up to this size fit 64 bits.
+/// Products of integers up to this magnitude fit 64 bits.
 const HALF: i64 = 1 << 31;
 
-/// Why a row has no number. What it is of, in the order of the calculation.
+/// Reason why a row has no number. The operands are in the order of the calculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     DivisionByZero,
     Overflow(Guarded, i64, i64),
-    /// Outside of the bounds of [`Guarded::Moved`].
+    /// The value or the sum is outside of the bounds of [`Guarded::Moved`].
     OutOfRange,
-    /// [`Change::Magnitude`] of the least integer of so many bits.
+    /// [`Change::Magnitude`] of the smallest integer of the given number of bits.
     Magnitude(u32, i64),
 }
 
-/// Where a vector's columns come from.
+/// Source of the columns of a vector.
 pub trait Columns {
-    /// Makes a column ready. Asked before its values are.
+    /// Loads a column. Called before the values of the column are read.
     ///
     /// # Errors
-    /// When it cannot be read, of which it keeps the reason.
+    /// Fails if the column cannot be read. The implementation keeps the reason.
     fn load(&mut self, column: usize) -> Result<(), Unread>;
 
     fn ints(&self, column: usize) -> &[i64];
 
     fn floats(&self, column: usize) -> &[f64];
 
-    /// A bit for each row that has a value; `None` where all have.
+    /// Returns a bit per row that is set if the row has a value; `None` if all rows have values.
     fn valid(&self, column: usize) -> Option<&[u64]>;
 }
 
-/// Of a column that cannot be read.
+/// Error of a column that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unread;
 
-/// Why a program ended without a result.
+/// Reason why a program ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// Of a wanted row.
+    /// The failure of a wanted row.
     Failed(Failure),
     Unread,
 }
 
-/// What is done to the numbers of all rows at a time.
+/// One operation on the numbers of all rows of a span.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     Calculate(Arithmetic, Number, Number),
     Guarded(Guarded, Number, Number),
     Change(Change, Number),
-    /// As [`Change::Magnitude`], of integers of so many bits.
+    /// [`Change::Magnitude`] for integers of the given number of bits.
     GuardedMagnitude(u32, Number),
     Float(Number),
     Compare(Comparison, Number, Number),
@@ -139,7 +139,7 @@ pub enum Step {
     Either(Test, Test),
     Not(Test),
     Constant(bool),
-    /// Rows that are not in it are wanted no more.
+    /// Restricts the following steps to the rows of a test.
     Among(Test),
 }
 
@@ -147,32 +147,32 @@ pub enum Step {
 pub struct Program {
     kinds: Vec<Kind>,
     steps: Vec<Step>,
-    /// Of each step: the columns whose values its numbers are made of.
+    /// For each step: the columns on which its numbers depend.
     made_of: Vec<Vec<usize>>,
-    /// Of each step: the columns that are read first there.
+    /// For each step: the columns that this step reads first.
     loads: Vec<Vec<usize>>,
-    /// Of each step that gives numbers: where they are. Others begin to use a place after its last reader.
+    /// For each step that computes numbers: its slot. A slot is reused after its last reader.
     places: Vec<usize>,
-    /// How many places of integers and of floating point there are.
+    /// Number of slots for integers and for floating point.
     room: (usize, usize),
-    /// What is asked of each row, once it is said.
+    /// The test that [`Program::run`] returns; set by [`Program::asking`].
     asked: Option<Test>,
 }
 
 impl Program {
-    /// A column, numbered in the order of the first calls.
+    /// Adds a column. Columns are numbered in the order of the calls.
     pub fn column(&mut self, kind: Kind) -> Number {
         self.kinds.push(kind);
         Number::Column(self.kinds.len() - 1, kind)
     }
 
-    /// How many columns it reads.
+    /// Returns the kinds of the columns.
     #[must_use]
     pub fn columns(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// Of two numbers of one kind. Integers are not divided so, see [`Program::guarded`].
+    /// Adds a calculation with two numbers of one kind. For division of integers, see [`Program::guarded`].
     pub fn calculated(&mut self, with: Arithmetic, a: Number, b: Number) -> Number {
         self.number(Step::Calculate(with, a, b), a.kind())
     }
@@ -185,12 +185,12 @@ impl Program {
         self.number(Step::Change(change, of), of.kind())
     }
 
-    /// The magnitude of integers of so many bits; that of the least is none of them.
+    /// Adds the magnitude of integers of `bits` bits. The magnitude of the smallest integer is a failure.
     pub fn magnitude(&mut self, bits: u32, of: Number) -> Number {
         self.number(Step::GuardedMagnitude(bits, of), Kind::Int)
     }
 
-    /// The nearest double.
+    /// Adds the conversion to the nearest double.
     pub fn float(&mut self, of: Number) -> Number {
         match of {
             Number::Int(value) => Number::Float(value as f64),
@@ -199,12 +199,12 @@ impl Program {
         }
     }
 
-    /// True where both are there and compare so.
+    /// Adds a comparison that is true if both numbers are present and compare accordingly.
     pub fn compared(&mut self, comparison: Comparison, a: Number, b: Number) -> Test {
         Test(self.step(Step::Compare(comparison, a, b)))
     }
 
-    /// Where a number is there.
+    /// Adds a test that is true if a number is present.
     pub fn present(&mut self, of: Number) -> Test {
         Test(self.step(Step::Present(of)))
     }
@@ -221,41 +221,41 @@ impl Program {
         Test(self.step(Step::Not(of)))
     }
 
-    /// True of every row, or of none.
+    /// Adds a test that is true for every row or for no row.
     pub fn constant(&mut self, is: bool) -> Test {
         Test(self.step(Step::Constant(is)))
     }
 
-    /// Has steps from here on only be done of rows of which a test is true, and none when there are none.
+    /// Restricts the following steps to rows for which `test` is true, and skips them if there are none.
     pub fn among(&mut self, test: Test) {
         self.step(Step::Among(test));
     }
 
-    /// In the order they are done; numbers and tests name them by their places.
+    /// Returns the steps in execution order. Numbers and tests refer to steps by index.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The columns that a step's numbers are made of.
+    /// Returns the columns on which the numbers of a step depend.
     #[must_use]
     pub fn columns_of(&self, step: usize) -> &[usize] {
         &self.made_of[step]
     }
 
-    /// The test that is asked; `None` before it is said.
+    /// Returns the result test; `None` before [`Program::asking`].
     #[must_use]
     pub fn asked(&self) -> Option<Test> {
         self.asked
     }
 
-    /// Whether a row may have a [`Failure`].
+    /// Returns true if a row may have a [`Failure`].
     #[must_use]
     pub fn may_fail(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Guarded(..) | Step::GuardedMagnitude(..)))
     }
 
-    /// Steps of calculation and comparison, for estimates of its cost.
+    /// Returns the number of steps, for cost estimates.
     #[must_use]
     pub fn len(&self) -> usize {
         self.steps.len()
@@ -270,7 +270,7 @@ impl Program {
         Number::Step(self.step(step), kind)
     }
 
-    /// The place of a step, of an equal one if there is one.
+    /// Returns the index of the step, or of an existing equal step.
     fn step(&mut self, step: Step) -> usize {
         if let Some(known) = self.steps.iter().position(|known| *known == step) {
             return known;
@@ -293,14 +293,14 @@ impl Program {
         }
     }
 
-    /// Asks a test. Gives each step that makes numbers its place.
+    /// Sets the result test and assigns a slot to each step that computes numbers.
     #[must_use]
     pub fn asking(mut self, test: Test) -> Program {
         let last_use = |of: usize| {
             let reads = |step: &Step| step.numbers().iter().any(|n| matches!(n, Number::Step(s, _) if *s == of));
             self.steps.iter().rposition(reads).unwrap_or(of)
         };
-        // Until which step each place is taken.
+        // The last step that uses each slot.
         let (mut ints, mut floats): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut places = Vec::with_capacity(self.steps.len());
         for (at, step) in self.steps.iter().enumerate() {
@@ -323,13 +323,13 @@ impl Program {
         self
     }
 
-    /// The rows of a vector among those wanted for which the test is true. `wanted` has no bit behind the last row.
+    /// Returns the wanted rows of a vector for which the test is true. `wanted` has no bit after the last row.
     ///
     /// # Errors
-    /// See [`Stopped`].
+    /// Returns an error as described for [`Stopped`].
     ///
     /// # Panics
-    /// When nothing is asked, or columns are shorter than `rows`.
+    /// Panics if no test is set, or columns are shorter than `rows`.
     pub fn run(&self, columns: &mut dyn Columns, rows: usize, wanted: &Mask, room: &mut Room) -> Result<Mask, Stopped> {
         let asked = self.asked.expect("a program asks something");
         assert!(rows <= VECTOR, "{rows} rows");
@@ -392,7 +392,7 @@ impl Number {
 }
 
 impl Step {
-    /// What it reads, in order.
+    /// Returns the numbers that the step reads, in order.
     #[must_use]
     pub fn numbers(&self) -> Vec<Number> {
         match self {
@@ -402,7 +402,7 @@ impl Step {
         }
     }
 
-    /// Of the numbers it gives; `None` of a step that gives none.
+    /// Returns the kind of the computed numbers; `None` for a step that computes none.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         match self {
@@ -418,7 +418,7 @@ fn and(mask: &mut Span, other: &Span) {
     mask.iter_mut().zip(other).for_each(|(word, other)| *word &= other);
 }
 
-/// One step of one span.
+/// The execution of one step on one span.
 struct Run<'a> {
     program: &'a Program,
     columns: &'a dyn Columns,
@@ -446,7 +446,7 @@ impl Run<'_> {
         }
     }
 
-    /// Clears the rows of which a column of the step has no value.
+    /// Clears the rows for which a column of the step has no value.
     fn there(&self, mask: &mut Span) {
         for column in &self.program.made_of[self.at] {
             if let Some(valid) = self.columns.valid(*column) {
@@ -500,7 +500,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a wanted row that is there has none.
+    /// Returns the failure of a wanted row whose operands are present, if there is one.
     fn check(
         &self,
         a: Side<'_, i64>,
@@ -557,7 +557,7 @@ impl Guarded {
         }
     }
 
-    /// Whether a row has one, wanted or not.
+    /// Returns true if a row, wanted or not, may have failed.
     fn may_have_failed(self, a: Side<'_, i64>, b: Side<'_, i64>, out: &[i64]) -> bool {
         match self {
             Guarded::Plus => any_over_end(true, a, b, out),
@@ -570,7 +570,7 @@ impl Guarded {
                     || any_outside(a, least, most)
                     || any_outside(Side::Many(out), least, most)
             }
-            // Zero and −1 are.
+            // Only the divisors zero and −1 can fail.
             Guarded::Over(_) | Guarded::Modulo => any_outside(b, 1, i64::MAX),
         }
     }

@@ -1,32 +1,32 @@
-//! The rows that a mask picks, moved together.
+//! Compacts the rows selected by a mask.
 //!
-//! A mask has a bit for each row, least significant first, as [`crate::Mask`] has them for one vector; bits behind the
-//! last row are clear.
+//! A mask has a bit per row, least significant first, like [`crate::Mask`] for one vector. Bits after the last row are
+//! clear.
 
 use crate::dispatch;
 
-/// Words of a mask that have at most this many bits are walked bit by bit, others row by row without a branch.
+/// Words of a mask with at most this many bits are processed bit by bit, others row by row without a branch.
 const WALKED_BITS: u32 = 12;
 
 dispatch! {
-    /// How many rows a mask picks.
+    /// Returns the number of rows selected by a mask.
     #[must_use]
     pub fn count_picked(mask: &[u64]) -> usize {
         mask.iter().map(|word| word.count_ones() as usize).sum()
     }
 }
 
-/// The rows a mask picks, in order.
+/// Returns the rows selected by a mask, in order.
 pub fn picked(mask: &[u64]) -> impl Iterator<Item = usize> {
     mask.iter().enumerate().flat_map(|(at, word)| Bits(*word).map(move |bit| at * 64 + bit))
 }
 
 dispatch! {
-    /// As [`picked`], of a mask of at most 65,536 rows that picks `count`: the first so many.
+    /// Returns the first `count` rows of [`picked`], for a mask of at most 65,536 rows with `count` bits.
     #[must_use]
     pub fn picked_numbers(mask: &[u64], count: usize) -> Vec<u16> {
-        // One more: the first row of a word is written whether it has one or not, since where few rows are picked it cannot
-        // be foretold which words have one.
+        // One extra element: a row is written for every word, with or without a bit, because a branch on words with a
+        // bit would be unpredictable if few rows are selected.
         let mut numbers = vec![0; count + 1];
         let mut at = 0;
         for (i, words) in mask.chunks(8).enumerate() {
@@ -54,7 +54,7 @@ dispatch! {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the set bits.
 struct Bits(u64);
 
 impl Iterator for Bits {
@@ -71,7 +71,7 @@ impl Iterator for Bits {
     }
 }
 
-/// A value that can be moved whatever it means.
+/// A value that can be copied without regard to its meaning.
 pub trait Movable: Copy + Default + 'static {}
 impl<T: Copy + Default + 'static> Movable for T {}
 
@@ -79,7 +79,7 @@ dispatch! {
     /// Appends the values whose bit is set.
     ///
     /// # Panics
-    /// When a bit is set behind the last value.
+    /// Panics if a bit is set after the last value.
     pub fn select<T: Movable>(values: &[T], mask: &[u64], out: &mut Vec<T>) {
         for (word, values) in mask.iter().zip(values.chunks(64)) {
             match *word {
@@ -87,7 +87,7 @@ dispatch! {
                 u64::MAX => out.extend_from_slice(values),
                 few if few.count_ones() <= WALKED_BITS => Bits(few).for_each(|bit| out.push(values[bit])),
                 many => {
-                    // Every value is written, and the next one over it unless it is wanted.
+                    // Every value is written, and the next value overwrites it unless its bit is set.
                     let (mut room, mut len) = ([T::default(); 64], 0);
                     for (bit, value) in values.iter().enumerate() {
                         room[len % 64] = *value;
@@ -101,7 +101,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// The bits of `bits` whose bit in `mask` is set, one after the other; those behind the last are clear.
+    /// Returns the bits of `bits` whose bit in `mask` is set, in sequence. Bits after the last one are clear.
     #[must_use]
     pub fn select_bits(bits: &[u64], mask: &[u64]) -> Vec<u64> {
         let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
@@ -127,8 +127,9 @@ dispatch! {
 }
 
 dispatch! {
-    /// The opposite of [`select_bits`]: keeps those rows of `mask` whose bit, counted among the rows of the mask, is set
-    /// in `kept`.
+    /// Keeps the rows of `mask` whose bit, counted among the rows of the mask, is set in `kept`.
+    ///
+    /// This is the inverse of [`select_bits`].
     pub fn keep_bits(mask: &mut [u64], kept: &[u64]) {
         let mut at = 0;
         for word in mask {

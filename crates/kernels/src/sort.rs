@@ -1,12 +1,12 @@
-//! The order of timestamps: a stable sort that moves row numbers, not rows.
+//! Computes the order of timestamps: a stable sort that moves row numbers, not rows.
 
-/// Rows a permutation can name.
+/// Largest number of rows of a permutation.
 pub const ROWS_MAX: usize = u32::MAX as usize;
 
-/// Whether no key is smaller than the one before it.
+/// Returns true if no key is smaller than the previous key.
 #[must_use]
 pub fn is_sorted(keys: &[i64]) -> bool {
-    // By chunks without an early exit inside, so that a chunk is compared in parallel lanes.
+    // Chunks without an early exit inside are compared in parallel lanes.
     let pairs = keys.len().saturating_sub(1);
     (0..pairs).step_by(256).all(|at| {
         let len = 256.min(pairs - at);
@@ -15,11 +15,12 @@ pub fn is_sorted(keys: &[i64]) -> bool {
     })
 }
 
-/// The rows in order of their keys, equal keys in order of row: row `permutation[i]` of the input is row `i` of the
-/// output.
+/// Returns the rows in order of their keys; equal keys are in order of row.
+///
+/// Row `permutation[i]` of the input is row `i` of the output.
 ///
 /// # Panics
-/// With more than [`ROWS_MAX`] keys.
+/// Panics with more than [`ROWS_MAX`] keys.
 #[must_use]
 pub fn sort_permutation(keys: &[i64]) -> Vec<u32> {
     assert!(keys.len() <= ROWS_MAX, "{} rows to sort", keys.len());
@@ -31,7 +32,7 @@ pub fn sort_permutation(keys: &[i64]) -> Vec<u32> {
     rows
 }
 
-/// Tells of every row at which place of the order it comes.
+/// Calls `tell` with each row and its position in the order.
 #[inline(always)]
 fn sort(keys: &[i64], tell: impl FnMut(u32, u32)) {
     let Some((lo, hi)) = crate::min_max(keys) else { return };
@@ -48,15 +49,15 @@ fn sort(keys: &[i64], tell: impl FnMut(u32, u32)) {
     }
 }
 
-/// What all distances of keys are multiples of: of whole seconds in nanoseconds less than half of the bits are left, and
-/// less than half of the passes.
+/// The common divisor of all distances of keys. For whole seconds in nanoseconds, division by the step leaves less than
+/// half of the bits and of the passes.
 #[derive(Clone, Copy)]
 struct Step {
-    /// Factors of two of it.
+    /// Exponent of the power of two in the step.
     twos: u32,
-    /// What is left of it is odd; times its inverse modulo 2^64 an exact multiple becomes the quotient,
+    /// Inverse of the odd factor modulo 2^64: the product with an exact multiple is the quotient,
     inverse: u64,
-    /// and of all numbers, turned by the factors of two, only multiples become no more than this.
+    /// and only multiples give products, rotated by `twos`, of at most this value.
     quotient_max: u64,
 }
 
@@ -70,7 +71,7 @@ impl Step {
         let distance = |key: &i64| key.wrapping_sub(lo) as u64;
         let Some(mut at) = keys.iter().position(|key| *key != lo) else { return Step::ONE };
         let mut step = 0;
-        // The first that is no multiple makes it smaller: that happens a few times, or it is soon too small.
+        // Only distances that are not multiples reduce the step. After a few reductions the step is final or too small.
         loop {
             step = greatest_common_divisor(step, distance(&keys[at]));
             if step < STEP_MIN {
@@ -87,18 +88,18 @@ impl Step {
     fn new(step: u64) -> Step {
         let twos = step.trailing_zeros();
         let odd = step >> twos;
-        // Newton's iteration doubles the bits that are right, of which an odd number's square has three.
+        // Newton's iteration doubles the number of correct bits; the square of an odd number has three correct bits.
         let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
         Step { twos, inverse, quotient_max: u64::MAX / step }
     }
 
-    /// Whether a distance is a multiple, without a division (Warren, Hacker's Delight, 10-17).
+    /// Returns true if a distance is a multiple, without a division (Warren, Hacker's Delight, 10-17).
     #[inline(always)]
     fn divides(self, distance: u64) -> bool {
         distance.wrapping_mul(self.inverse).rotate_right(self.twos) <= self.quotient_max
     }
 
-    /// How many steps a distance is, which is a multiple.
+    /// Returns the number of steps of a distance that is a multiple.
     #[inline(always)]
     fn steps(self, distance: u64) -> u64 {
         (distance >> self.twos).wrapping_mul(self.inverse)
@@ -112,7 +113,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// What defines [`sort_permutation`].
+/// Reference implementation of [`sort_permutation`].
 #[must_use]
 pub fn sort_permutation_plain(keys: &[i64]) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..keys.len() as u32).collect();
@@ -120,10 +121,10 @@ pub fn sort_permutation_plain(keys: &[i64]) -> Vec<u32> {
     rows
 }
 
-/// Below this a comparison sort is faster than clearing counters.
+/// For fewer rows, a comparison sort is faster than clearing the counters.
 const RADIX_ROWS_MIN: usize = 512;
 
-/// Keys of one digit: rows are dealt out to buckets, without being moved.
+/// Sorts keys of one digit by counting, without moving rows.
 fn sort_few(keys: impl Iterator<Item = u64> + Clone, mut tell: impl FnMut(u32, u32)) {
     let mut starts = [0u32; BUCKETS];
     keys.clone().for_each(|key| starts[key as usize % BUCKETS] += 1);
@@ -136,7 +137,8 @@ fn sort_few(keys: impl Iterator<Item = u64> + Clone, mut tell: impl FnMut(u32, u
     }
 }
 
-/// Key and row fit one word: half of the memory traffic of pairs. 10 minutes of nanoseconds and 16 M rows do.
+/// Sorts words that contain key and row, with half of the memory traffic of pairs. 10 minutes of nanoseconds and 16 M
+/// rows fit.
 fn sort_packed(keys: impl Iterator<Item = u64>, key_bits: u32, row_bits: u32, mut tell: impl FnMut(u32, u32)) {
     let mut words: Vec<u64> = keys.enumerate().map(|(row, key)| key << row_bits | row as u64).collect();
     let row_mask = u64::MAX >> (64 - row_bits.max(1));
@@ -158,12 +160,14 @@ fn sort_pairs(keys: impl Iterator<Item = u64>, key_bits: u32, mut tell: impl FnM
     }
 }
 
-/// Buckets of 11 bits: their counters and the lines being written stay in the first-level cache and nearly so.
+/// Digits of 11 bits: the counters and the lines being written fit the first-level cache, or nearly so.
 const DIGIT_BITS: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT_BITS;
 
-/// Stable, from the least significant digit of bits `from_bit..from_bit + bits` up; a digit that all share is skipped. The
-/// last, which is never one of these, moves nothing but tells of each item where it comes.
+/// Sorts stably by bits `from_bit..from_bit + bits`, least significant digit first, and skips digits that all keys
+/// share.
+///
+/// The pass over the last digit, which is never skipped, moves nothing and calls `tell` with the position of each item.
 fn radix_sort<T: Copy + Default>(
     mut items: Vec<T>,
     from_bit: u32,
@@ -172,7 +176,7 @@ fn radix_sort<T: Copy + Default>(
     mut tell: impl FnMut(T, u32),
 ) {
     let digits = bits.div_ceil(DIGIT_BITS);
-    // As even as possible: 40 bits are four digits of 10, not three of 11 and one of 7.
+    // Digits of equal size: 40 bits are four digits of 10, not three of 11 and one of 7.
     let digit_bits = bits.div_ceil(digits);
     let mask = (1u64 << digit_bits) - 1;
     let digit_of = |item: &T, digit: u32| (key(item) >> (from_bit + digit * digit_bits) & mask) as usize % BUCKETS;

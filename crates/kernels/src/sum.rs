@@ -1,30 +1,30 @@
-//! Sums of slices.
+//! Computes sums of slices.
 
 use crate::{prefetch, prefetch_slice};
 
-/// Words of a line of memory; and so many lines ahead, four pages, one is asked of memory.
+/// Words per cache line, and the distance of the prefetch in lines: four pages.
 const LINE_WORDS: usize = 8;
 const LINES_AHEAD: usize = 256;
 
-/// Independent lanes: one running sum would wait for itself at every step.
+/// Independent lanes: a single running sum would be limited by the latency of each step.
 const LANES: usize = 16;
 
-/// What widens to an integer of 64 bits.
+/// A type that widens to an integer of 64 bits.
 pub trait Whole: Copy + Into<i64> {}
 impl<T: Copy + Into<i64>> Whole for T {}
 
-/// What widens to a double.
+/// A type that widens to a double.
 pub trait Real: Copy + Into<f64> {}
 impl<T: Copy + Into<f64>> Real for T {}
 
 crate::dispatch! {
-/// The sum of integers, of which there are fewer than 2³¹.
+/// Returns the sum of fewer than 2³¹ integers.
 #[must_use]
 pub fn sum_ints<T: Whole>(values: &[T]) -> i128 {
     if size_of::<T>() < size_of::<i64>() {
         return i128::from(values.iter().map(|value| (*value).into()).sum::<i64>());
     }
-    // Halves do not overflow.
+    // Sums of halves do not overflow.
     let (mut low, mut high) = ([0_i64; LINE_WORDS], [0_i64; LINE_WORDS]);
     let mut add = |lane: usize, value: T| {
         let value: i64 = value.into();
@@ -33,7 +33,7 @@ pub fn sum_ints<T: Whole>(values: &[T]) -> i128 {
     };
     let (lines, rest) = values.as_chunks::<LINE_WORDS>();
     for (at, line) in lines.iter().enumerate() {
-        // The processor reads ahead by itself, but not past the page.
+        // The hardware prefetcher does not cross a page.
         prefetch(lines, at + LINES_AHEAD);
         line.iter().enumerate().for_each(|(lane, value)| add(lane, *value));
     }
@@ -43,7 +43,7 @@ pub fn sum_ints<T: Whole>(values: &[T]) -> i128 {
 }
 
 crate::dispatch! {
-/// The sum of floating point; −0 of nothing, and of nothing but −0.
+/// Returns the sum of floating point; −0 for an empty slice or a slice of −0 only.
 #[must_use]
 pub fn sum_floats<T: Real>(values: &[T]) -> f64 {
     let mut lanes = [-0.0_f64; LANES];

@@ -1,27 +1,32 @@
-//! How long a thread's turn is when others want its processor. A hint: results never depend on it.
+//! Requests the scheduler's time slice for a thread. A hint: results never depend on it.
 //!
-//! Who wakes runs at once if its turns are shorter than those of the thread that has the processor, or waits until the system
-//! next looks whether that one's turn is over, for up to four milliseconds. So threads that somebody waits for ask for short
-//! turns, and threads that are busy for long ask for long ones: every other thread of the machine, clients too, comes in between.
-//! Shares of a processor stay as they are. Linux from 6.12 on fulfils it; elsewhere, and where it is forbidden, nothing changes.
+//! Under EEVDF (Linux 6.12+) a waking thread preempts the running thread at once if its requested slice is shorter.
+//! Otherwise the waking thread waits until the scheduler next checks the running thread's slice, up to four
+//! milliseconds. Threads for which clients wait therefore request short slices, and threads with long work request long
+//! slices, so that every other thread of the machine, including clients, preempts them. The shares of a processor stay
+//! the same. On other systems, or without permission, the request has no effect.
 
-/// The calling thread asks for short turns, and so comes soon after it wakes. For threads that somebody waits for and that
-/// have little to do at a time.
+/// Requests short slices for the calling thread, so that it runs soon after it wakes.
+///
+/// For threads for which clients wait and which have little work at a time.
 pub fn ask_for_short_turns() {
     #[cfg(target_os = "linux")]
     linux::ask_for_turns_of(linux::SHORT);
 }
 
-/// The calling thread, and those that it starts, ask for long turns: others that wake get its processor at once. For threads that
-/// have much to do at a time.
+/// Requests long slices for the calling thread and the threads that it starts: other waking threads preempt them at
+/// once.
+///
+/// For threads that have much work at a time.
 pub fn ask_for_long_turns() {
     #[cfg(target_os = "linux")]
     linux::ask_for_turns_of(linux::LONG);
 }
 
-/// Lowers the priority of the calling thread, and of threads that it starts, by `niceness` steps of nice(2) at most: 0 is the
-/// normal priority, 19 the lowest. A thread that has a lower priority already keeps it. For long work beside threads that
-/// somebody waits for.
+/// Lowers the priority of the calling thread, and of threads that it starts, to nice(2) level `niceness`.
+///
+/// 0 is the normal priority, 19 the lowest. A thread that already has a lower priority keeps it. For long work beside
+/// threads for which clients wait.
 pub fn lower_priority(niceness: i32) {
     #[cfg(target_os = "linux")]
     linux::lower_priority(niceness);
@@ -33,29 +38,29 @@ pub fn lower_priority(niceness: i32) {
 mod linux {
     use std::time::Duration;
 
-    /// What a small commit takes of a processor. The system's own turn is a millisecond or three, and it looks whether one
-    /// is over only every few milliseconds.
+    /// Processor time of a small commit. The default slice is one to three milliseconds, and its end is checked only
+    /// every few milliseconds.
     pub(super) const SHORT: Duration = Duration::from_micros(250);
-    /// Longer than the system's own on any machine, and still no time to wait for among equals.
+    /// Longer than the default slice on any machine, and short enough for threads of equal priority to wait.
     pub(super) const LONG: Duration = Duration::from_millis(20);
 
     const BYTES: u32 = size_of::<libc::sched_attr>() as u32;
 
-    /// Whether the system took the wish.
+    /// Returns true if the system accepted the request.
     pub(super) fn ask_for_turns_of(turn: Duration) -> bool {
         let Some(mut attributes) = get() else { return false };
-        // Of a thread that is to run at certain times, or before all others, the field says something else.
+        // Under real-time and deadline policies the field has a different meaning.
         if !matches!(attributes.sched_policy as i32, libc::SCHED_OTHER | libc::SCHED_BATCH) {
             return false;
         }
         attributes.size = BYTES;
         attributes.sched_runtime = u64::try_from(turn.as_nanos()).unwrap_or(u64::MAX);
-        // SAFETY: thread 0 is the calling one; the kernel reads `size` bytes of `attributes`, which live, and writes none
-        // of ours (sched_setattr(2)).
+        // SAFETY: thread 0 is the calling thread; the kernel reads `size` bytes of `attributes`, which is alive, and
+        // writes no memory of the process (sched_setattr(2)).
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
     }
 
-    /// Returns true if the system took the priority.
+    /// Returns true if the system accepted the priority.
     pub(super) fn lower_priority(niceness: i32) -> bool {
         let Some(mut attributes) = get() else { return false };
         if !matches!(attributes.sched_policy as i32, libc::SCHED_OTHER | libc::SCHED_BATCH) {
@@ -78,8 +83,8 @@ mod linux {
             sched_deadline: 0,
             sched_period: 0,
         };
-        // SAFETY: thread 0 is the calling one; the kernel writes at most `BYTES` to `attributes`, which has as many
-        // (sched_getattr(2)).
+        // SAFETY: thread 0 is the calling thread; the kernel writes at most `BYTES` bytes to `attributes`, which has
+        // that size (sched_getattr(2)).
         let done = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, BYTES, 0) == 0 };
         done.then_some(attributes)
     }
@@ -112,7 +117,7 @@ mod linux {
                     assert!(ask_for_turns_of(turn));
                     let after = get().expect("attributes");
                     assert_eq!((after.sched_policy, after.sched_nice), (before.sched_policy, before.sched_nice));
-                    // Systems before Linux 6.12 take it and go on as before.
+                    // Systems before Linux 6.12 accept the request and ignore it.
                     let taken = [u64::try_from(turn.as_nanos()).expect("short"), before.sched_runtime];
                     assert!(taken.contains(&after.sched_runtime), "{}", after.sched_runtime);
                 }

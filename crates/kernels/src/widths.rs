@@ -1,15 +1,16 @@
-//! How many bits the distances of a vector need.
+//! Computes how many bits the distances of a vector need.
 
 use crate::{Int, dispatch};
 
-/// How many distances need each number of bits, 0 to 64.
+/// Number of distances that need each number of bits, 0 to 64.
 pub type WidthCounts = [u32; 65];
 
 dispatch! {
     /// Counts the bits of the distances of `values` from `reference`.
     #[must_use]
     pub fn width_counts<T: Int>(values: &[T], reference: T) -> WidthCounts {
-        // Four rows of counters: neighbours mostly need the same width, and would wait for each other.
+        // Four rows of counters: adjacent values mostly need the same width, and increments of one counter would wait
+        // for each other.
         let mut counts = [[0u32; 65]; 4];
         let (fours, rest) = values.as_chunks::<4>();
         for four in fours {
@@ -27,7 +28,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// Bits that hold every distance of `values` from `reference`.
+    /// Returns the number of bits that hold every distance of `values` from `reference`.
     #[must_use]
     pub fn width_of<T: Int>(values: &[T], reference: T) -> u32 {
         let bits = values.iter().fold(0, |bits, value| bits | value.distance(reference));

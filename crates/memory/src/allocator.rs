@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout};
 
 /// Passes requests on to another allocator and counts the bytes of live allocations.
 ///
-/// The count uses the requested sizes. Fragmentation and freed pages that the allocator keeps are not part of it.
+/// The count uses the requested sizes. Fragmentation and freed pages that the allocator keeps are not included.
 #[derive(Debug, Default)]
 pub struct CountingAllocator<A>(A);
 

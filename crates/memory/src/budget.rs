@@ -1,4 +1,4 @@
-//! The budget of the process, and what happens above it.
+//! The memory budget of the process, and the measures above it.
 
 use crate::resident::overhead;
 use crate::tracker::used;

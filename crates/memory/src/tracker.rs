@@ -69,7 +69,7 @@ fn leave_range(bytes: isize) {
     pass_on(pending);
 }
 
-/// Passes on what a thread has counted before the thread ends.
+/// Passes on the count of a thread before the thread ends.
 ///
 /// Thread-local destructors of the standard library may allocate when they are registered, which an allocator must not
 /// do. A key of POSIX threads does not.
@@ -156,7 +156,8 @@ pub fn reassign(bytes: isize) {
 
 /// The live bytes that the work of one statement allocated.
 ///
-/// The count can be off by what other threads freed, and by 64 KiB for each thread within a scope. It can be negative.
+/// The count can differ by memory that other threads freed, and by 64 KiB for each thread within a scope. It can be
+/// negative.
 #[derive(Debug)]
 pub struct Tracker {
     used: AtomicIsize,

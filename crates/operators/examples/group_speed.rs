@@ -1,5 +1,5 @@
-//! Nanoseconds a row that one thread takes to put rows into groups, count and sum them, in memory, and to find the ten
-//! with the greatest keys.
+//! Measures the nanoseconds per row in which one thread groups, counts and sums rows in memory, and finds the ten
+//! groups with the greatest keys.
 //!
 //!     cargo build --release --workspace --examples && target/release/examples/group_speed [PART OF A NAME]
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 use tidalite_kernels::Fold;
 use tidalite_operators::group::{Best, By, Grouping, KeyKind, Sought, Values};
 
-/// The server's.
+/// The allocator of the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,5 @@
-//! Nanoseconds a row of both sides that one thread takes to find the partners of an ASOF JOIN, and to take a column.
+//! Measures the nanoseconds per row of both sides in which one thread finds the matches of an ASOF JOIN and gathers a
+//! column.
 //!
 //!     cargo build --release --workspace --examples && target/release/examples/time_join_speed
 

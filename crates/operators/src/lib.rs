@@ -1,7 +1,7 @@
-//! The loops of operators over Arrow's columns, fully optimised: what is generic in them is compiled here, not in
-//! `query`, which is compiled for its size. Knows Arrow, neither DataFusion nor tables.
+//! Loops of operators over Arrow columns, fully optimised. Generic functions are compiled in this crate, not in
+//! `query`, which is compiled for size. This crate depends on Arrow, but not on DataFusion or tables.
 //!
-//! [`group`] makes groups of rows; [`sort`] orders them; [`time_join`] joins them by time; [`text`] looks at texts.
+//! [`group`] groups rows; [`sort`] sorts rows; [`time_join`] joins rows by time; [`text`] processes strings.
 //! [`checked`] computes integer arithmetic, [`wide_sums`] exact sums, [`formulas`] floating-point aggregates.
 #![forbid(unsafe_code)]
 
@@ -13,5 +13,5 @@ pub mod text;
 pub mod time_join;
 pub mod wide_sums;
 
-/// The longest text that a view of Arrow's holds itself.
+/// Longest string that an Arrow view stores inline, in bytes.
 pub(crate) const INLINE_BYTES: u32 = 12;

@@ -1,26 +1,27 @@
-//! The order of rows by several columns, as ORDER BY says it.
+//! Sorts rows by several columns, as ORDER BY specifies.
 //!
-//! Columns are numbers from 0 in their order, in as few bits as they differ in; neighbours of few bits are one number.
-//! From the last to the first each is brought in order by a stable sort, and nothing is done for those that are in order.
+//! Columns are converted to numbers from 0, in as few bits as their values differ in, and adjacent columns of few bits
+//! are combined into one number. The columns are sorted stably from the last to the first; columns that are already
+//! sorted are skipped.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt32Type};
 use tidalite_kernels::{order_of_float, sort_permutation};
 
-/// Numbers of so many bits are sorted in two passes.
+/// Numbers of at most this many bits are sorted in two passes.
 const JOINED_BITS: u32 = 22;
 
-/// A column that rows are ordered by.
+/// A sort key.
 pub struct SortKey {
     pub column: ArrayRef,
-    /// Where the column is of codes, the texts that these stand for, which are compared.
+    /// For a column of codes: the strings of the codes, which are compared.
     pub dictionary: Option<StringViewArray>,
     pub descending: bool,
     pub nulls_first: bool,
 }
 
-/// Whether columns of a type can be sorted here.
+/// Returns true if columns of the type can be sorted.
 #[must_use]
 pub fn is_sortable(data_type: &DataType) -> bool {
     use DataType::{Boolean, Date32, Date64, Duration, Float32, Float64, Int8, Int16, Int32, Int64};
@@ -29,8 +30,9 @@ pub fn is_sortable(data_type: &DataType) -> bool {
         || matches!(data_type, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..) | Duration(_))
 }
 
-/// The rows in order, by number; those that are equal in all keys stay in theirs. `None` of types that are not sortable,
-/// and of numbers so far apart that none is left for NULL.
+/// Returns the row numbers in order; rows that are equal in all keys keep their order.
+///
+/// Returns `None` for types that are not sortable, and for values so far apart that no number is left for NULL.
 #[must_use]
 pub fn sort_order(keys: &[SortKey], rows: usize) -> Option<Vec<u32>> {
     let mut joined: Vec<Numbers> = Vec::new();
@@ -43,7 +45,7 @@ pub fn sort_order(keys: &[SortKey], rows: usize) -> Option<Vec<u32>> {
     }
     let mut order: Option<Vec<u32>> = None;
     for numbers in joined.iter().rev().filter(|numbers| numbers.bits > 0) {
-        // In the order of unsigned numbers.
+        // Converts to the order of unsigned numbers.
         let signed = |number: u64| (number ^ 1 << 63).cast_signed();
         let values = &numbers.values;
         order = Some(match order {
@@ -57,7 +59,7 @@ pub fn sort_order(keys: &[SortKey], rows: usize) -> Option<Vec<u32>> {
     Some(order.unwrap_or_else(|| (0..rows as u32).collect()))
 }
 
-/// A column as numbers from 0 that are ordered as it is to be.
+/// A column converted to numbers from 0 with the requested order.
 struct Numbers {
     values: Vec<u64>,
     bits: u32,
@@ -86,7 +88,7 @@ impl Numbers {
         Some(Numbers { values, bits: u64::BITS - last.leading_zeros() })
     }
 
-    /// Those of a column behind this one.
+    /// Appends the bits of the next column.
     fn join(&mut self, behind: &Numbers) {
         for (own, value) in self.values.iter_mut().zip(&behind.values) {
             *own = *own << behind.bits | value;
@@ -107,7 +109,7 @@ fn ints(key: &SortKey) -> Option<Int64Array> {
         let floats = cast(column, &DataType::Float64).ok()?;
         return Some(floats.as_primitive::<Float64Type>().unary::<_, Int64Type>(order_of_float));
     }
-    // Of 32 bits it is cast in two steps.
+    // Arrow casts 32-bit types in two steps.
     let wide = match column.data_type() {
         DataType::Date32 | DataType::Time32(_) => cast(&cast(column, &DataType::Int32).ok()?, &DataType::Int64),
         _ => cast(column, &DataType::Int64),
@@ -115,7 +117,7 @@ fn ints(key: &SortKey) -> Option<Int64Array> {
     Some(wide.ok()?.as_primitive::<Int64Type>().clone())
 }
 
-/// Of the texts that codes stand for; only those that some row has are compared.
+/// Returns the ranks of the strings of codes. Only strings that occur are compared.
 fn ranks(column: &ArrayRef, dictionary: &StringViewArray) -> Option<Int64Array> {
     let codes = column.as_primitive_opt::<UInt32Type>()?;
     let mut ranks = vec![0_i64; dictionary.len()];
@@ -169,7 +171,7 @@ mod tests {
                 Some(texts) => take(texts, key.column.as_ref(), None).expect("codes of the dictionary"),
                 None => key.column.clone(),
             };
-            // The rows' numbers last: equal rows stay in their order.
+            // The row numbers are the last key: equal rows keep their order.
             let numbers: ArrayRef = Arc::new((0..rows as u64).collect::<UInt64Array>());
             let mut columns: Vec<SortColumn> = keys
                 .iter()

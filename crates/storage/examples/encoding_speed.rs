@@ -1,11 +1,11 @@
 //! Measures every encoding over named shapes of columns on one core, as a table for `bench/results`:
 //! `cargo run --release -p tidalite-storage --example encoding_speed [NAME]`.
 //!
-//! Each column is 16 blocks, encoded for both efforts; only columns whose name contains NAME, when it is given. Rates
-//! are the best of several runs: `encode` and `decode` in GB/s of logical bytes (rows times the width of the type, of
-//! text its bytes), block by block, so that a decoded block is in the cache and gone before the next; `compare` in
-//! billions of values a second, of a constant that about a third of the values are below, in blocks that bounds do not
-//! decide.
+//! Each column has 16 blocks, encoded for both efforts. If NAME is given, only columns whose name contains NAME are
+//! measured. Rates are the best of several runs: `encode` and `decode` in GB/s of logical bytes (rows times the width
+//! of the type, or the bytes of strings), block by block, so that a decoded block is in the cache and is freed before
+//! the next one; `compare` in billions of values per second, for a constant that is greater than about a third of the
+//! values, in blocks whose bounds do not decide.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const BLOCKS: usize = 16;
 const ROWS: usize = BLOCKS * BLOCK_ROWS;
 const RUNS: usize = 15;
 
-/// The columns that the formats of other systems were measured on.
+/// The columns used to measure the formats of other systems.
 fn columns() -> Vec<(&'static str, ColumnType, Values)> {
     let mut random = Random(99);
     let timestamp = ColumnType::Timestamp(TimeUnit::Micros);
@@ -97,7 +97,7 @@ fn columns() -> Vec<(&'static str, ColumnType, Values)> {
     columns
 }
 
-/// Xorshift, as in the measurement of the other formats.
+/// Xorshift, the generator used to measure the other formats.
 struct Random(u64);
 
 impl Random {
@@ -113,7 +113,7 @@ impl Random {
     }
 }
 
-/// Seconds for all blocks, each at its best of several runs: the machine is rarely alone.
+/// Returns the seconds for all blocks, with each block at its best of several runs: other processes share the machine.
 fn measure(mut run: impl FnMut(usize)) -> f64 {
     let mut best = [f64::INFINITY; BLOCKS];
     for _ in 0..RUNS {
@@ -134,7 +134,7 @@ fn logical_bytes(values: &Values) -> f64 {
     }
 }
 
-/// About a third of the way between the bounds of a block.
+/// Returns a constant about a third of the way between the bounds of a block.
 fn constant_of(block: &EncodedBlock) -> Constant {
     match block.zone().bounds {
         Bounds::Int(lo, hi) => Constant::Int(i128::from(lo) + (i128::from(hi) - i128::from(lo)) / 3),

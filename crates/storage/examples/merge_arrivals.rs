@@ -1,9 +1,10 @@
-//! What a merge of new rows costs by the order in which they came: `cargo run --release -p tidalite-storage --example
+//! Measures the cost of a merge by the order in which rows arrive: `cargo run --release -p tidalite-storage --example
 //! merge_arrivals [ROWS]`.
 //!
-//! Rows as of TSBS cpu-only: 4,000 hosts that report every ten seconds, ten symbols and ten integers, in runs as two connections
-//! stage them: each in order of time, as batches of lines are, or as it came, as those of statements are. Each line says, for one
-//! order, the median of seven merges on one thread in nanoseconds a row. Files go to the temporary folder and are synced.
+//! Rows have the shape of TSBS cpu-only: 4,000 hosts that report every ten seconds, ten symbols and ten integers, in
+//! runs as staged by two connections. Runs are either sorted by time, like batches of line protocol, or in order of
+//! arrival, like rows of statements. Each line shows, for one order, the median of seven merges on one thread in
+//! nanoseconds per row. Files are written to the temporary folder and synced.
 
 mod staged;
 
@@ -21,9 +22,9 @@ const SYMBOLS: u32 = 10;
 const INTEGERS: u32 = 10;
 const ROUNDS: usize = 7;
 const RUN_ROWS: usize = 16_384;
-/// What a connection sends at a time.
+/// Rows that a connection sends at a time.
 const PART_ROWS: usize = 12_000;
-/// Ten minutes.
+/// Rows of ten minutes.
 const WINDOW_ROWS: usize = 60 * HOSTS;
 
 fn main() {
@@ -54,7 +55,7 @@ fn seconds(table: &TableSnapshot) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Rows in runs of two connections, which send parts in turns.
+/// Returns rows in runs of two connections that alternate in sending parts.
 fn arrived(order: &[u32], is_sorted: bool) -> TableSnapshot {
     let symbols = (1..=SYMBOLS).map(|i| (format!("tag_{i}"), ColumnType::Symbol));
     let integers = (1..=INTEGERS).map(|i| (format!("usage_{i}"), ColumnType::Long));

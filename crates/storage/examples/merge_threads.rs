@@ -1,9 +1,10 @@
-//! What a merge costs, and what more threads gain: `cargo run --release -p tidalite-storage --example merge_threads [ROWS]`.
+//! Measures the cost of a merge and the gain of more threads: `cargo run --release -p tidalite-storage --example
+//! merge_threads [ROWS]`.
 //!
-//! A table has twelve columns (time, a symbol, ten doubles of two decimals) in one or eight partitions, half of its rows
-//! in segments. The other half is staged: behind them, a little late, or at random among them. Each line says, for one
-//! shape and so many threads, the median of five merges in million staged rows a second, what more threads gained, and
-//! the rows written again. Files go to the temporary folder and are synced.
+//! A table has twelve columns (time, a symbol, ten doubles of two decimals) in one or eight partitions, and half of its
+//! rows are in segments. The other half is staged: after these rows, a little late, or at random times among them. Each
+//! line shows, for one shape and number of threads, the median of five merges in million staged rows per second, the
+//! gain of more threads, and the rewritten rows. Files are written to the temporary folder and synced.
 
 mod staged;
 
@@ -15,7 +16,7 @@ use tidalite_storage::merge::{Merged, Threads};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_types::{ColumnType, TimeUnit, Values};
 
-/// The server's.
+/// The allocator of the server.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -66,7 +67,7 @@ fn median(rows: usize, partitions: usize, shape: Shape, threads: usize) -> (f64,
         let mut table = staged::empty(TimeUnit::Micros, others);
         let mut next = 0;
         let span = partitions as i64 * DAY;
-        // The older half in time, or every other row.
+        // The older half in time order, or every second row.
         let old = match shape {
             Shape::Behind | Shape::Late => (0..rows).map(|i| i as i64 * (span / 2) / rows as i64).collect(),
             Shape::Random => times_at_random(&mut random, rows, span),

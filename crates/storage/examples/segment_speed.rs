@@ -1,10 +1,10 @@
 //! Measures writing and reading of segment blocks on one core:
 //! `cargo run --release -p tidalite-storage --example segment_speed [DIR]`.
 //!
-//! A segment of 16 blocks for each kind of column. Rates count logical bytes: rows times the width of the type, for
-//! text 16 a row and what does not fit its view. `encode` is without the file, `write` with it and its sync, `cold`
-//! reads from the file (the system's cache is warm) into an empty block cache and decodes, `hot` decodes from the
-//! block cache.
+//! Each kind of column has a segment of 16 blocks. Rates count logical bytes: rows times the width of the type; for
+//! strings 16 bytes per row plus the bytes that do not fit the view. `encode` excludes the file, `write` includes the
+//! file and its sync, `cold` reads from the file (in the page cache) into an empty block cache and decodes, `hot`
+//! decodes from the block cache.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn columns() -> Vec<(&'static str, ColumnType, Values)> {
     ]
 }
 
-/// The best of nine, in seconds: the machine is rarely alone.
+/// Returns the best of nine runs in seconds: other processes share the machine.
 fn measure(mut run: impl FnMut()) -> f64 {
     let seconds = (0..9).map(|_| {
         let start = Instant::now();

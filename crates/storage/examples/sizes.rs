@@ -1,11 +1,12 @@
-//! Encodes columns of a folder and prints what they take, as a table for `bench/results`:
-//! `cargo run --release -p tidalite-storage --example sizes FOLDER [NAME]`.
+//! Encodes the columns of a folder and prints their sizes as a table for `bench/results`: `cargo run --release -p
+//! tidalite-storage --example sizes FOLDER [NAME]`.
 //!
-//! `FOLDER/columns.txt` has the number of rows and then a line for each column: name, type, 1 if rows may be NULL.
-//! `name.values` holds the values one after the other, little-endian; booleans a byte each; of text the bytes, and
-//! `name.lengths` a u32 a row. `name.valid` holds a byte a row, 0 for NULL. Blocks are encoded for both efforts; `encode`
-//! and `decode` are MB/s of logical bytes (rows times the width of the type, of text its bytes), once over the column,
-//! sealed. The last line is what segment files take: chunks at multiples of 64, and the footer's entries.
+//! `FOLDER/columns.txt` contains the number of rows and then a line for each column: name, type, 1 if rows may be NULL.
+//! `name.values` contains the values in sequence, little-endian; booleans take a byte each; strings are stored as their
+//! bytes, with a u32 per row in `name.lengths`. `name.valid` contains a byte per row, 0 for NULL. Blocks are encoded
+//! for both efforts. `encode` and `decode` are MB/s of logical bytes (rows times the width of the type, or the bytes of
+//! strings), in one pass over the column, sealed. The last line is the size of segment files: chunks at multiples of
+//! 64, and the footer's entries.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -82,7 +83,7 @@ fn stored(blocks: &[EncodedBlock]) -> usize {
     blocks.iter().map(|block| format::aligned(block.bytes.len()) + ENTRY_BYTES).sum()
 }
 
-/// Which encodings, and how many blocks have each.
+/// Returns the encodings and the number of blocks with each.
 fn encodings(blocks: &[EncodedBlock]) -> String {
     let mut counts = BTreeMap::new();
     blocks.iter().for_each(|block| *counts.entry(block.encoding_name()).or_insert(0) += 1);

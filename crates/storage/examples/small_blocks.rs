@@ -1,9 +1,9 @@
-//! Measures what it takes to begin a block: many segments of one small block each, of which few rows are wanted.
-//! `cargo run --release -p tidalite-storage --example small_blocks [DIR]`.
+//! Measures the fixed cost of a block: many segments of one small block each, of which few rows are read. `cargo run
+//! --release -p tidalite-storage --example small_blocks [DIR]`.
 //!
-//! For each effort, in microseconds a block: `zone` asks the footer for a column's bounds, `retain` compares a column
-//! of integers with a constant that one row in 1,000 has, `take` reads these rows of a column of floating point. All
-//! of it comes from the block cache; the best of several rounds over all segments.
+//! For each effort, in microseconds per block: `zone` reads a column's bounds from the footer, `retain` compares a
+//! column of integers with a constant that one row in 1,000 has, `take` reads these rows from a column of floating
+//! point. All data come from the block cache. Results are the best of several rounds over all segments.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn report(effort: Effort, segments: &[Segment]) {
     println!("{:8} {zone:8.3} {retain:8.3} {take:8.3}", format!("{effort:?}"));
 }
 
-/// Microseconds a segment, the best of fifty rounds.
+/// Returns the microseconds per segment, the best of fifty rounds.
 fn measure(mut run: impl FnMut()) -> f64 {
     let seconds = (0..50).map(|_| {
         let start = Instant::now();

@@ -1,33 +1,36 @@
-//! A column's rows of one block, as they come out of a segment.
+//! Decoded rows of one column in one block of a segment.
 
 use bytes::Bytes;
 use tidalite_types::column_type::Physical;
 
-/// At most [`tidalite_types::BLOCK_ROWS`] rows of one column, decoded. Buffers are shared with the block cache and
-/// laid out as Arrow expects, aligned to at least 16 bytes, so that they travel upwards without a copy.
+/// At most [`tidalite_types::BLOCK_ROWS`] decoded rows of one column.
+///
+/// Buffers are shared with the block cache and have the layout of Arrow, aligned to at least 16 bytes, so that upper
+/// layers use them without a copy.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub rows: usize,
     pub physical: Physical,
     pub null_count: usize,
-    /// Bits, least significant first, set for values; absent when no row is NULL. `rows.div_ceil(64) * 8` bytes.
+    /// Bits, least significant first, set for rows with a value; `None` if no row is NULL. `rows.div_ceil(64) * 8`
+    /// bytes.
     pub validity: Option<Bytes>,
     pub data: BlockData,
 }
 
 #[derive(Clone, Debug)]
 pub enum BlockData {
-    /// `rows` values of the physical width, little-endian; for [`Physical::Bit`] as `validity`.
+    /// `rows` values of the physical width, little-endian; for [`Physical::Bit`] in the layout of `validity`.
     Fixed(Bytes),
-    /// 16 bytes a row as in [`tidalite_types::views`], and the data they point into.
+    /// 16 bytes per row in the layout of [`tidalite_types::views`], and the data that the views point to.
     Views { views: Bytes, data: Bytes },
 }
 
 impl Block {
-    /// Whether a row is not NULL.
+    /// Returns true if a row is not NULL.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// Panics if the row does not exist.
     #[inline]
     #[must_use]
     pub fn is_valid(&self, row: usize) -> bool {
@@ -35,28 +38,29 @@ impl Block {
     }
 }
 
-/// What is known of a column's rows without reading them.
+/// Statistics of a column's rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {
     pub null_count: u32,
     pub bounds: Bounds,
 }
 
-/// Of a column's values, NULLs aside.
+/// Sum of a column's values, ignoring NULLs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sum {
     Ints(i128),
-    /// −0 of no values.
+    /// −0 if there are no values.
     Floats(f64),
 }
 
-/// Smallest and greatest value, NULLs aside.
+/// Smallest and greatest value, ignoring NULLs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bounds {
-    /// Not known, or no values.
+    /// Unknown, or no values.
     None,
-    /// For booleans, integers, dates, timestamps, decimals that fit, IPv4 (symbols have none: ids have no order).
+    /// For booleans, integers, dates, timestamps, decimals that fit, IPv4. Symbols have no bounds, because ids have no
+    /// order.
     Int(i64, i64),
-    /// A NaN among the values makes the greater bound NaN: it is greater than every number. −0 counts as 0.
+    /// If a value is NaN, the upper bound is NaN: NaN is greater than every number. −0 counts as 0.
     Float(f64, f64),
 }

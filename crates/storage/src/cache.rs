@@ -1,12 +1,13 @@
-//! Blocks of segments in memory, up to a budget.
+//! Caches blocks of segments in memory up to a budget.
 //!
-//! In: a key and a way to load its bytes. Out: shared bytes, from memory when they are there. Segments are
-//! immutable, so nothing is ever invalidated.
+//! Input: a key and a function that loads its bytes. Output: shared bytes, from memory if they are cached. Segments are
+//! immutable, so no entry is ever invalidated.
 //!
-//! Beside its bytes a block keeps what a reader once made of them ([`Made`]), which goes when they go.
+//! A block also holds a derived value that a reader computed from its bytes ([`Made`]), which is evicted with the
+//! bytes.
 //!
-//! Always: readers that want the same missing block wait for one load. What readers still hold after eviction is
-//! not counted: it belongs to their query. No lock is held while a block is loaded but that of its cell.
+//! Invariant: readers of the same missing block wait for one load. Bytes that readers hold after eviction are not
+//! counted; they belong to the query. During the load of a block only the lock of its cell is held.
 
 use crate::Result;
 use bytes::Bytes;
@@ -26,7 +27,7 @@ pub struct BlockKey {
 }
 
 impl BlockKey {
-    /// The footer of a segment, kept as a block of a column that no table has.
+    /// Returns the key of a segment's footer, cached as a block of a column id that no table uses.
     #[must_use]
     pub fn footer(segment: SegmentId) -> BlockKey {
         BlockKey { segment, column: ColumnId(u32::MAX), block: u32::MAX }
@@ -46,8 +47,11 @@ impl From<Bytes> for Cached {
     }
 }
 
-/// What a reader made of a block's bytes once, for those who come after it: what was checked need not be checked again.
-/// Not counted, so it is to share the bytes rather than to copy them.
+/// A value derived from a block's bytes, computed once and shared with later readers.
+///
+/// For example, bytes are validated once.
+///
+/// The value is not counted against the budget, so it should share the bytes instead of copying them.
 #[derive(Clone, Default)]
 pub struct Made(Arc<OnceLock<Arc<dyn Any + Send + Sync>>>);
 
@@ -58,7 +62,7 @@ impl fmt::Debug for Made {
 }
 
 impl Made {
-    /// What was made, or what `make` gives.
+    /// Returns the derived value, computed by `make` if it is missing.
     pub fn get_or_make<T: Any + Send + Sync, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         if let Some(made) = self.0.get()
             && let Ok(made) = made.clone().downcast()
@@ -66,13 +70,13 @@ impl Made {
             return Ok(made);
         }
         let made = Arc::new(make()?);
-        // Somebody may have been faster: then there are two that are equal.
+        // Another thread may have stored an equal value in the meantime.
         let _ = self.0.set(made.clone());
         Ok(made)
     }
 }
 
-/// Counters since the start; `bytes` and `blocks` are those held now.
+/// Counters since the start; `bytes` and `blocks` are the current contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     pub hits: u64,
@@ -82,11 +86,11 @@ pub struct CacheStats {
     pub blocks: u64,
 }
 
-/// Threads on different blocks rarely meet at one of this many locks.
+/// Number of locks at which threads on different blocks rarely collide.
 const SHARDS_MAX: usize = 16;
-/// A shard is at least this large, so that blocks of long text have room in it.
+/// Smallest size of a shard in bytes, so that it can hold blocks of long strings.
 const SHARD_BYTES_MIN: usize = 32 << 20;
-/// What an entry takes besides its bytes.
+/// Overhead of an entry in bytes.
 const ENTRY_BYTES: usize = 128;
 
 #[derive(Debug)]
@@ -100,12 +104,12 @@ pub struct BlockCache {
 #[derive(Debug)]
 struct Shard {
     blocks: Clock<BlockKey, Cached>,
-    /// Blocks being loaded now.
+    /// Blocks that are being loaded.
     loading: HashMap<BlockKey, Arc<Cell>>,
     hits: u64,
 }
 
-/// Locked while its block is loaded; empty when that failed.
+/// Locked while its block is loaded; empty if the load failed.
 type Cell = Mutex<Option<Cached>>;
 
 impl BlockCache {
@@ -121,12 +125,12 @@ impl BlockCache {
         }
     }
 
-    /// What there is of `key`, by `load` when it is not in memory.
+    /// Returns the entry of `key`; `load` reads it if it is not in memory.
     pub fn get_or_load(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Cached> {
         self.part_or_load(key, load, Cached::clone)
     }
 
-    /// As [`BlockCache::get_or_load`], of which only a `part` is asked for: each that is shared costs a line of memory.
+    /// Returns only `part` of the entry, like [`BlockCache::get_or_load`]: each shared reference costs a cache line.
     pub fn part_or_load<T>(
         &self,
         key: BlockKey,
@@ -150,7 +154,7 @@ impl BlockCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let result = load();
         let mut shard = self.shard(&key);
-        // A failed load leaves the cell empty: whoever waits for it tries again.
+        // A failed load leaves the cell empty: the next waiting reader retries.
         if shard.loading.get(&key).is_some_and(|c| Arc::ptr_eq(c, &cell)) {
             shard.loading.remove(&key);
         }
@@ -165,7 +169,7 @@ impl BlockCache {
         Ok(asked)
     }
 
-    /// What is in memory of `key`; that it is not there is no miss.
+    /// Returns the bytes of `key` if they are in memory, without counting a miss.
     pub fn peek(&self, key: &BlockKey) -> Option<Bytes> {
         let mut shard = self.shard(key);
         let bytes = shard.blocks.look(key)?.bytes.clone();
@@ -173,13 +177,13 @@ impl BlockCache {
         Some(bytes)
     }
 
-    /// Whether it is in memory, as far as is known; nobody is said to have used it.
+    /// Returns true if `key` is in memory, without marking it as used.
     #[must_use]
     pub fn contains(&self, key: &BlockKey) -> bool {
         self.shard(key).blocks.contains(key)
     }
 
-    /// Drops the blocks of a segment.
+    /// Removes the blocks of a segment.
     pub fn forget(&self, segment: SegmentId) {
         self.shards.iter().for_each(|shard| lock(shard).blocks.retain(|key| key.segment != segment));
     }
@@ -206,7 +210,7 @@ impl BlockCache {
 }
 
 impl BlockCache {
-    /// Evicts blocks of at least `bytes` together, or all; returns the number of bytes freed.
+    /// Evicts blocks of at least `bytes` in total, or all blocks; returns the number of bytes freed.
     pub fn evict(&self, bytes: usize) -> usize {
         let mut freed = 0;
         for shard in &self.shards {
@@ -227,8 +231,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A map that stays within a total weight by letting go of what was not used since the hand last passed (CLOCK:
-/// nearly LRU, and a hit only sets a flag).
+/// A map with a limited total weight that evicts entries not used since the last pass of the clock hand.
+///
+/// CLOCK approximates LRU, and a hit only sets a flag.
 pub struct Clock<K, V> {
     weight_max: usize,
     weight: usize,
@@ -275,7 +280,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
         self.look(key).cloned()
     }
 
-    /// As [`Clock::get`], in its place.
+    /// Returns a reference to the value, like [`Clock::get`].
     pub fn look(&mut self, key: &K) -> Option<&V> {
         let slot = &mut self.slots[*self.positions.get(key)?];
         slot.was_used = true;
@@ -287,7 +292,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
         self.positions.contains_key(key)
     }
 
-    /// Replaces what has the same key. What alone weighs more than everything may is not kept.
+    /// Inserts an entry and replaces an entry of the same key. An entry that exceeds the total weight alone is not
+    /// stored.
     pub fn insert(&mut self, key: K, value: V, weight: usize) {
         self.remove(&key);
         if weight > self.weight_max {
@@ -307,9 +313,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Clock<K, V> {
         }
     }
 
-    /// Removes the entries whose key is not wanted.
+    /// Removes the entries for which `is_wanted` is false.
     pub fn retain(&mut self, is_wanted: impl Fn(&K) -> bool) {
-        // Backwards, because the last entry moves into the gap.
+        // In reverse, because the last entry moves into the gap.
         for position in (0..self.slots.len()).rev() {
             if !is_wanted(&self.slots[position].key) {
                 self.remove_at(position);

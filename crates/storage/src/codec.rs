@@ -1,7 +1,7 @@
-//! Integers, strings and schemas as bytes: what the manifest, the log and the symbol files are written with.
+//! Encodes integers, strings and schemas for the manifest, the log and the symbol files.
 //!
-//! Little-endian, fixed widths, strings and byte strings with a u32 length before them. A [`Decoder`] never panics:
-//! input that ends early or lies about a length gives [`Malformed`].
+//! Little-endian, fixed widths; strings and byte strings are preceded by a u32 length. A [`Decoder`] never panics:
+//! input that ends early or has an invalid length returns [`Malformed`].
 
 use std::sync::Arc;
 use tidalite_types::{
@@ -9,17 +9,17 @@ use tidalite_types::{
     Ttl, Txn, View, ViewState,
 };
 
-/// Set in the byte of the partitions when options follow the columns of a schema.
+/// Flag in the byte of the partitions: options follow the columns of a schema.
 const HAS_OPTIONS: u8 = 0x80;
-/// Set there when a view follows.
+/// Flag in the same byte: a view follows.
 const HAS_VIEW: u8 = 0x40;
-/// Set there when a lag follows, before the view.
+/// Flag in the same byte: a lag follows, before the view.
 const HAS_LAG: u8 = 0x20;
-/// What a view is behind its text, if its rows are kept; the second with settings behind how far it has come.
+/// Tag after the text of a view: its rows are stored. With `MATERIALIZED_WITH_MORE`, settings follow the progress.
 const MATERIALIZED: u8 = 1;
 const MATERIALIZED_WITH_MORE: u8 = 2;
 
-/// The bytes do not have the form they should.
+/// The bytes do not have the expected form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed {0}")]
 pub struct Malformed(pub &'static str);
@@ -52,7 +52,7 @@ impl Encoder {
     }
 
     /// # Panics
-    /// When `value` is longer than 4 GiB.
+    /// Panics if `value` is longer than 4 GiB.
     pub fn bytes(&mut self, value: &[u8]) {
         self.u32(u32::try_from(value.len()).expect("no string or list passes 4 GiB"));
         self.bytes.extend_from_slice(value);
@@ -62,7 +62,7 @@ impl Encoder {
         self.bytes(value.as_bytes());
     }
 
-    /// Tag, then two bytes of parameters.
+    /// Writes a tag and two bytes of parameters.
     pub fn column_type(&mut self, column_type: ColumnType) {
         let (tag, a, b) = match column_type {
             ColumnType::Boolean => (1, 0, 0),
@@ -102,7 +102,7 @@ impl Encoder {
         let mut flags = if has_options { HAS_OPTIONS } else { 0 } | if schema.view.is_some() { HAS_VIEW } else { 0 };
         flags |= if schema.lag_us.is_some() { HAS_LAG } else { 0 };
         self.u8(partitions | flags);
-        // Column ids start at 0, so none is all ones.
+        // Column ids start at 0, so no id has all bits set.
         self.u32(schema.designated.map_or(u32::MAX, |id| id.0));
         self.u32(schema.next_column.0);
         self.u32(schema.columns.len() as u32);
@@ -154,7 +154,7 @@ impl Encoder {
         }
     }
 
-    /// Empty for none.
+    /// Writes an optional string; `None` is the empty string.
     fn text(&mut self, text: Option<&str>) {
         self.str(text.unwrap_or_default());
     }
@@ -188,7 +188,7 @@ impl Encoder {
     }
 }
 
-/// Reads what an [`Encoder`] wrote, from the front.
+/// Reads values written by an [`Encoder`], from the front.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder<'a> {
     pub rest: &'a [u8],
@@ -237,7 +237,7 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("text"))
     }
 
-    /// A table's number, which another number can follow.
+    /// Reads a table id, which must not be the greatest number.
     pub fn table(&mut self) -> Result<TableId, Malformed> {
         match self.u32()? {
             u32::MAX => Err(Malformed("number of a table")),

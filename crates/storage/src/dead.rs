@@ -1,28 +1,29 @@
-//! Rows that were deleted but still lie in a segment or a run: masks to read by, and sets of rows to log.
+//! Deletion vectors: bitmaps of deleted rows of segments and runs, and sets of deleted rows for the log.
 //!
-//! A mask only ever grows. A merge leaves dead rows behind and so gives their space back.
+//! Bits of a deletion vector are never cleared. A merge does not copy deleted rows and so frees their space.
 
 use crate::codec::{Decoder, Encoder, Malformed};
 use std::sync::Arc;
 use tidalite_types::{BLOCK_ROWS, Bitmap, SegmentId};
 
-/// Which rows of one segment or run are dead, by block, so that blocks without dead rows are known as such and a copy
-/// for the next version shares all blocks but those that change.
+/// Deletion vector of one segment or run, stored by block.
+///
+/// Blocks without deleted rows are recognized at once, and a copy for the next version shares all unchanged blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mask {
-    /// A set bit is a dead row; every bitmap has [`BLOCK_ROWS`] bits.
+    /// A set bit is a deleted row; every bitmap has [`BLOCK_ROWS`] bits.
     blocks: Vec<Option<Arc<Bitmap>>>,
     dead: usize,
 }
 
 impl Mask {
-    /// The number of dead rows.
+    /// Returns the number of deleted rows.
     #[must_use]
     pub fn dead(&self) -> usize {
         self.dead
     }
 
-    /// The dead rows of a block of [`BLOCK_ROWS`] rows, as set bits; `None` when there are none.
+    /// Returns the deleted rows of a block of [`BLOCK_ROWS`] rows as set bits; `None` if there are none.
     #[must_use]
     pub fn block(&self, block: usize) -> Option<&Bitmap> {
         self.blocks.get(block)?.as_deref()
@@ -38,12 +39,12 @@ impl Mask {
         self.block(row / BLOCK_ROWS).is_some_and(|bits| bits.get(row % BLOCK_ROWS))
     }
 
-    /// Whether the row was alive until now.
+    /// Deletes a row; returns true if the row was not deleted before.
     pub fn kill(&mut self, row: usize) -> bool {
         self.kill_range(row, 1) == 1
     }
 
-    /// Kills rows `from..from + count`; gives how many of them were alive.
+    /// Deletes rows `from..from + count`; returns the number of rows that were not deleted before.
     pub fn kill_range(&mut self, from: usize, count: usize) -> usize {
         let (mut at, end, mut killed) = (from, from + count, 0);
         while at < end {
@@ -60,7 +61,7 @@ impl Mask {
         killed
     }
 
-    /// The dead rows as ranges: first row and number of rows, ascending, with gaps between them.
+    /// Returns the deleted rows as ranges: first row and number of rows, ascending, with gaps between them.
     #[must_use]
     pub fn ranges(&self) -> Vec<(usize, usize)> {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -83,7 +84,7 @@ impl Mask {
         ranges
     }
 
-    /// The rows dead here and not in `before`.
+    /// Returns the rows deleted here and not in `before`.
     #[must_use]
     pub fn since(&self, before: Option<&Mask>) -> Mask {
         let mut grown = Mask::default();
@@ -119,13 +120,14 @@ impl FromIterator<(usize, usize)> for Mask {
 /// Ranges of rows: first row and number of rows, ascending, with gaps between them.
 pub type RowRanges = Vec<(u64, u64)>;
 
-/// Rows of one table that a commit kills, in physical form: replay needs no predicate.
+/// Rows of one table that a commit deletes, as physical positions: replay needs no predicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadRows {
     pub segments: Vec<(SegmentId, RowRanges)>,
-    /// Of the rows of the table that came before this commit, in order of arrival and counted from the last one
-    /// backwards: how many to leave alone, how many to kill. What a merge has taken lies past the end of the staged
-    /// rows, so that a replay after the merge finds nothing to do, however runs were joined.
+    /// Staged rows, counted backwards from the newest one: for each range the number of newer rows and its length.
+    ///
+    /// The rows are those of the table before this commit, in order of arrival. Rows that a merge has taken are past
+    /// the end of the staged rows, so a replay after the merge does nothing, independent of joins of runs.
     pub staged: RowRanges,
 }
 
@@ -159,7 +161,7 @@ impl DeadRows {
     }
 }
 
-/// A count, then for each range the rows since the end of the one before and its rows, both of variable length.
+/// Writes a count, then for each range the distance from the end of the previous range and its length, as varints.
 pub fn encode_ranges(ranges: &RowRanges, e: &mut Encoder) {
     e.u32(ranges.len() as u32);
     let mut end = 0;
@@ -181,7 +183,7 @@ pub fn decode_ranges(d: &mut Decoder<'_>) -> Result<RowRanges, Malformed> {
     Ok(ranges)
 }
 
-/// Seven bits a byte, least first; the last byte has the eighth bit clear.
+/// Writes seven bits per byte, least significant first; the last byte has a clear eighth bit.
 fn varint(mut value: u64, e: &mut Encoder) {
     while value >= 0x80 {
         e.u8(value as u8 | 0x80);
@@ -202,7 +204,7 @@ fn decode_varint(d: &mut Decoder<'_>) -> Result<u64, Malformed> {
     Err(Malformed("rows"))
 }
 
-/// Ascending rows as ranges.
+/// Converts ascending rows to ranges.
 #[must_use]
 pub fn ranges_of(rows: impl IntoIterator<Item = u64>) -> RowRanges {
     let mut ranges: RowRanges = Vec::new();
@@ -215,7 +217,7 @@ pub fn ranges_of(rows: impl IntoIterator<Item = u64>) -> RowRanges {
     ranges
 }
 
-/// The rows of a mask for the log.
+/// Returns the deleted rows of a mask as ranges for the log.
 #[must_use]
 pub fn ranges_of_mask(mask: &Mask) -> RowRanges {
     mask.ranges().into_iter().map(|(from, count)| (from as u64, count as u64)).collect()

@@ -1,4 +1,4 @@
-//! What can go wrong with stored data.
+//! Errors of stored data.
 
 use std::fmt;
 use std::io;
@@ -18,15 +18,16 @@ pub struct Error {
     damage: Option<Box<Damage>>,
 }
 
-/// Where in a segment the bytes are not what was written. Names are the schema's to add:
-/// [`crate::TableSnapshot::named`].
+/// Location of damaged bytes in a segment.
+///
+/// [`crate::TableSnapshot::named`] adds the names from the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub table: TableId,
     pub segment: SegmentId,
     /// Start of the partition's interval.
     pub partition: i64,
-    /// Absent when it is about the whole file.
+    /// `None` if the whole file is affected.
     pub column: Option<ColumnId>,
     pub block: Option<usize>,
     pub file: PathBuf,
@@ -53,7 +54,7 @@ impl Error {
         Error::new(ErrorKind::Corrupt, message)
     }
 
-    /// `action` says what was tried, as in "write"; the path and the system's reason follow it.
+    /// Creates an I/O error. `action` is a verb such as "write"; the path and the system's reason follow.
     #[must_use]
     pub fn io(action: &str, path: &Path, error: io::Error) -> Error {
         let kind = match error.kind() {
@@ -74,13 +75,13 @@ impl Error {
         Error { kind: ErrorKind::Corrupt, message, source: None, damage: Some(Box::new(damage)) }
     }
 
-    /// The same error with another text.
+    /// Returns the same error with another message.
     #[must_use]
     pub fn reworded(self, message: String) -> Error {
         Error { message, ..self }
     }
 
-    /// Where the damage is, when a segment's bytes are at fault.
+    /// Returns the location of the damage if bytes of a segment are damaged.
     #[must_use]
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_deref()
@@ -91,7 +92,7 @@ impl Error {
         self.kind
     }
 
-    /// The system's error number's kind, when the system refused something.
+    /// Returns the kind of the system's error if the system caused the error.
     #[must_use]
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         self.source.as_ref().map(io::Error::kind)
@@ -102,7 +103,7 @@ impl Error {
 mod tests {
     use super::*;
 
-    /// A writer is told to try again, not that its rows are wrong.
+    /// A missing data folder asks writers to retry; it does not blame their rows.
     #[test]
     fn a_folder_of_ours_that_is_gone_is_nobodys_mistake() {
         let error = Error::io("create", Path::new("log/0000000000000007.log"), io::ErrorKind::NotFound.into());

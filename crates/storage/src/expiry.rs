@@ -1,4 +1,4 @@
-//! Which partitions a table with a TTL keeps no longer.
+//! Finds the partitions that exceed a table's TTL.
 
 use crate::segment::to_column;
 use crate::{Result, Run, Segment, TableSnapshot};
@@ -14,14 +14,15 @@ pub struct Expired {
     pub is_jump: bool,
 }
 
-/// The partitions that ended before the table's newest row, or `now` (nanoseconds since 1970) if that is earlier, less
-/// its TTL.
+/// Returns the partitions that ended more than the TTL before the table's newest row.
+///
+/// The reference is the time of the newest row, or `now` (nanoseconds since 1970) if `now` is earlier.
 pub fn expired(table: &TableSnapshot, now: i64) -> Result<Expired> {
     let schema = &table.schema;
     let (Some(ttl), Some((column, unit))) = (schema.ttl, schema.timestamp()) else { return Ok(Expired::default()) };
     let Some((oldest, _)) = table.time_range() else { return Ok(Expired::default()) };
     let now = TimeUnit::Nanos.convert(now, unit).unwrap_or(i64::MAX);
-    // Mostly nothing is too old, whatever the newest row is: then it need not be looked for.
+    // In most cases no partition is too old for any newest row, so the newest row is not determined.
     if schema.partition(oldest).1 > ttl.cutoff(now, unit) {
         return Ok(Expired::default());
     }
@@ -51,7 +52,7 @@ fn has_rows_within(table: &TableSnapshot, designated: ColumnId, cutoff: i64, end
     table.segments.iter().any(|s| is_within(s.meta().partition)) || table.runs.iter().any(|run| of_run(run))
 }
 
-/// The greatest timestamp of an alive row.
+/// Returns the greatest timestamp of a row that is not deleted.
 fn newest(table: &TableSnapshot, designated: ColumnId) -> Result<Option<i64>> {
     let of_runs = table.runs.iter().filter_map(|run| newest_of_run(run, designated)).max();
     let mut newest = of_runs;

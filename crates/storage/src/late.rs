@@ -1,23 +1,23 @@
-//! Segments with rows that came too late to be woven into the segments of their times.
+//! Late segments: segments with rows that arrived too late to be merged into the segments of their times.
 //!
-//! A merge whose rows fall everywhere would write all of a partition again for a few rows of each segment. It puts them
-//! beside it, in late segments: in time order themselves, of any times. Readers take rows of equal timestamps from the
-//! segments in their order ([`crate::tables::sort_segments`]), so late ones come after those that were there before them
-//! and in the order of their numbers. [`crate::merge::compact()`] weaves a group of them in, all that may have a timestamp in
-//! common at once.
+//! A merge whose rows fall into all segments of a partition would rewrite the partition for a few rows per segment.
+//! Such a merge writes the rows to late segments instead, which are in time order themselves and have any times.
+//! Readers take rows of equal timestamps in the order of the segments ([`crate::tables::sort_segments`]), so late
+//! segments come after the segments that existed before them, ordered by number. [`crate::merge::compact()`] merges a
+//! group of late segments at once, with all segments that may share a timestamp.
 //!
-//! Always: a row in a segment that is not late arrived before every row of equal timestamp in a late one.
+//! Invariant: a row in a segment that is not late arrived before every row of equal timestamp in a late segment.
 
 use crate::merge::tied_end;
 use crate::{Segment, TableSnapshot};
 use std::sync::Arc;
 
-/// Those of some segments that are late.
+/// Returns the late segments among `segments`.
 pub fn late_of(segments: &[Arc<Segment>]) -> impl Iterator<Item = &Arc<Segment>> {
     segments.iter().filter(|s| s.meta().is_late)
 }
 
-/// The times that late segments of one partition have.
+/// The time ranges of the late segments of one partition.
 #[derive(Debug)]
 pub struct LateRanges(Vec<(i64, i64)>);
 
@@ -28,15 +28,16 @@ impl LateRanges {
         LateRanges(late.map(|meta| meta.time_range).collect())
     }
 
-    /// Whether a late segment may have a row of these times, the last among them.
+    /// Returns true if a late segment may have a row with a time in `lo..=hi`.
     #[must_use]
     pub fn touch(&self, lo: i64, hi: i64) -> bool {
         self.0.iter().any(|range| range.0 <= hi && lo <= range.1)
     }
 }
 
-/// The late segments of a table with the others of their times: groups that have no timestamp in common, each the segments
-/// of one partition in the order of arrival.
+/// Returns groups of late segments with the other segments of their times.
+///
+/// Groups share no timestamp; each group has the segments of one partition in order of arrival.
 #[must_use]
 pub fn late_groups(table: &TableSnapshot) -> Vec<Vec<Arc<Segment>>> {
     let mut late: Vec<&Arc<Segment>> = late_of(&table.segments).collect();

@@ -1,11 +1,12 @@
-//! Tables on disk and in staging: immutable segments, committed rows not yet in segments, and the manifest that
-//! says which of them make up a table. Synchronous, starts no threads, never asks the time.
+//! Tables on disk and in staging: immutable segments, committed rows not yet in segments, and the manifest that lists
+//! the segments of each table. Synchronous; starts no threads and never reads the clock.
 //!
-//! Reading order, each file one step above the ones before it:
-//! [`fs`] every file operation; [`block`] a column's rows as read; [`value_set`] and `text_pattern` what a filter asks for; [`cache`] blocks in memory by budget;
-//! [`tally`] what reading took; [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] theirs on disk; [`staging`] committed
-//! rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] which rows were deleted, [`locate`] where they are now; [`late`] segments beside others; [`snapshot`] what a reader pins; [`tables`] the current
-//! version of every table; [`merge`] staging into partitions; [`expiry`] partitions past their time.
+//! Reading order, each file one step above the previous ones: [`fs`] every file operation; [`block`] a column's rows as
+//! read; [`value_set`] and `text_pattern` conditions of filters; [`cache`] blocks in memory by budget; [`tally`]
+//! counters of reads; [`segment`] the immutable file; [`symbol`] dictionaries and [`symbol_file`] their files;
+//! [`staging`] committed rows in memory; [`codec`] and [`manifest`] the switch; [`dead`] deletion vectors, [`locate`]
+//! the current positions of rows; [`late`] late segments; [`snapshot`] the version that a reader pins; [`tables`] the
+//! current version of every table; [`merge`] staging into partitions; [`expiry`] expired partitions.
 #![forbid(unsafe_code)]
 
 pub mod block;

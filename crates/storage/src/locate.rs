@@ -1,14 +1,16 @@
 //! Finds the rows of an older version of a table in a newer one.
 //!
-//! A statement that changes rows finds them in the version it began with; by the time it is committed rows arrived,
-//! and merges may have taken some of those it found elsewhere. Then it has to look again.
+//! A statement that changes rows finds them in the version at its start. Until its commit, rows may arrive and merges
+//! may move rows that it found. In the latter case the statement searches again.
 
 use crate::dead::{Mask, ranges_of_mask};
 use crate::{DeadRows, TableSnapshot};
 
 impl TableSnapshot {
-    /// The rows `hit` of `seen` - a mask for each of its segments, then for each of its runs - as rows to kill in this
-    /// later version; `None` when some of them are not where they were or the columns are others.
+    /// Converts the rows `hit` of `seen` to rows to delete in this later version.
+    ///
+    /// `hit` has a mask for each segment of `seen`, then for each run. Returns `None` if some of the rows have moved or
+    /// the columns differ.
     #[must_use]
     pub fn locate(&self, seen: &TableSnapshot, hit: &[Mask]) -> Option<DeadRows> {
         if self.removals != seen.removals || self.schema.columns != seen.schema.columns {
@@ -21,7 +23,7 @@ impl TableSnapshot {
             dead.segments.push((id, ranges_of_mask(mask)));
         }
         let staged: u64 = self.runs.iter().map(|run| run.rows as u64).sum();
-        // Rows behind the run being looked at: those it was followed by, and those that arrived since.
+        // Number of rows after the current run: later runs, and rows that arrived since.
         let mut behind = self.arrived - seen.arrived;
         let runs = seen.runs.iter().enumerate().rev();
         for (run, mask) in runs.map(|(i, run)| (run, hit.get(seen.segments.len() + i))) {

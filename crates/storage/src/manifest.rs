@@ -1,12 +1,13 @@
-//! The switch: which segments, with which schema, make up each table.
+//! The manifest: lists the segments and the schema of each table.
 //!
-//! In: edits, each applied wholly or not at all. Out: the state at open.
-//! A file `manifest-<number>` starts with a snapshot of the state and goes on with edits; each record carries its
-//! length, its place in the sequence and a CRC32C. When edits outweigh the snapshot a new file is written beside the
-//! old one, synced, renamed into its name, and the old one removed: at any time the highest number is complete.
+//! Input: edits, each applied completely or not at all. Output: the state at open. A file `manifest-<number>` starts
+//! with a snapshot of the state, followed by edits. Each record has its length, its sequence number and a CRC32C. When
+//! edits outweigh the snapshot, a new file is written next to the old file, synced, renamed to its name, and the old
+//! file is removed: at any time the highest number is complete.
 //!
-//! Always: a segment named here was synced, with its name, before; a file not named here belongs to nobody.
-//! Crash: a torn last record is an edit that never happened. A bad record with a good one behind it is corruption.
+//! Invariant: a segment was synced, with its name, before the manifest names it; a file that the manifest does not name
+//! belongs to no table. Crash: a torn last record is an edit that never happened. A bad record followed by a good
+//! record is corruption.
 
 use crate::codec::{Decoder, Encoder, Malformed};
 use crate::dead::{RowRanges, decode_ranges, encode_ranges};
@@ -20,49 +21,51 @@ use std::sync::Arc;
 use tidalite_types::{ErrorKind, SegmentId, TableId, TableSchema, Txn};
 
 pub const CHECKPOINT_FOLDER: &str = "checkpoint";
-/// The first bytes of manifests of every format; the digit of the format follows.
+/// First bytes of manifests of every format, followed by the digit of the format.
 const MAGIC: &[u8; 7] = b"TIDEMAN";
-/// The format that is written. In format 1 the log is in another folder, so builds of format 1 must refuse format 2.
+/// Format that is written. In format 1 the log is in another folder, so builds of format 1 must reject format 2.
 const VERSION: u8 = b'2';
 const VERSIONS_READ: std::ops::RangeInclusive<u8> = b'1'..=VERSION;
 const MAGIC_BYTES: usize = 8;
-/// Names that a folder may have before its first manifest.
+/// Names that a folder may contain before its first manifest.
 const BEFORE_FIRST: [&str; 10] =
     ["checkpoint", "identity", "lock", "log", "manifest.new", "segments", "spill", "symbols", "wal", "wal-mark"];
-/// Length u32, CRC32C u32 of what follows it, number in the file u64.
+/// Size of a record header: length u32, CRC32C u32 of the following bytes, number in the file u64.
 const HEADER: usize = 16;
-/// Edits may take this much, or as much as four snapshots, before the file is rewritten.
+/// Size in bytes that edits may reach before the file is rewritten; four snapshots are always allowed.
 const EDIT_BYTES_MIN: u64 = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableState {
     pub schema: TableSchema,
-    /// The schema is as of this commit: schema changes in the log up to it are in it.
+    /// Commit of the schema: schema changes in the log up to this commit are included.
     pub schema_txn: Txn,
-    /// Rows and removals of this table up to this commit are in `segments`; later ones in checkpoint and log.
+    /// Rows and removals of this table up to this commit are in `segments`; later ones are in the checkpoint and the
+    /// log.
     pub merged: Txn,
-    /// Which rows of later commits are in `segments`, too.
+    /// Rows of later commits that are also in `segments`.
     pub taken: Option<Taken>,
     pub segments: BTreeMap<SegmentId, SegmentMeta>,
-    /// Rows of segments that were dead before their segment was named here: what killed them speaks of older segments.
+    /// Rows of segments that were deleted before the manifest named the segment: their deletions refer to older
+    /// segments.
     pub dead: BTreeMap<SegmentId, RowRanges>,
-    /// How much of the symbol file is written and synced.
+    /// Number of written and synced bytes of the symbol file.
     pub symbol_bytes: u64,
 }
 
-/// Of commits up to `upto` the rows with a designated timestamp before `before` are in segments: a merge left the others
-/// staged.
+/// A merge that left rows staged: of commits up to `upto`, rows with a designated timestamp before `before` are in
+/// segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub upto: Txn,
     pub before: i64,
 }
 
-/// Commits up to `txn` are in tables' segments and in the checkpoint file; the log begins after it.
+/// Commits up to `txn` are in the tables' segments and in the checkpoint file; the log begins after `txn`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     pub txn: Txn,
-    /// Number of the file with the rows that were staged at `txn`; 0 for none.
+    /// Number of the file with the rows that were staged at `txn`; 0 if there is none.
     pub file: u64,
 }
 
@@ -84,7 +87,7 @@ pub enum Change {
         schema_txn: Txn,
     },
     Drop(TableId),
-    /// `merged` and `symbol_bytes` never go back.
+    /// `merged` and `symbol_bytes` never decrease.
     Content {
         table: TableId,
         add: Vec<SegmentMeta>,
@@ -101,7 +104,7 @@ pub enum Change {
         table: TableId,
         taken: Taken,
     },
-    /// Rows of a new segment that died while it was written.
+    /// Rows of a new segment that were deleted while it was written.
     Dead {
         table: TableId,
         segment: SegmentId,
@@ -109,7 +112,7 @@ pub enum Change {
     },
 }
 
-/// The open manifest. One owner writes it.
+/// The open manifest. A single owner writes it.
 #[derive(Debug)]
 pub struct Manifest {
     fs: Arc<dyn Fs>,
@@ -119,12 +122,12 @@ pub struct Manifest {
     len: u64,
     snapshot_len: u64,
     records: u64,
-    /// A write or sync failed: what the file holds is not known, so the next edit begins a new one.
+    /// Set after a failed write or sync: the content of the file is unknown, so the next edit writes a new file.
     is_broken: bool,
 }
 
 impl Manifest {
-    /// Opens the newest manifest, or begins one in an empty folder. `is_new` tells which.
+    /// Opens the newest manifest, or creates one in an empty folder, in which case `is_new` is true.
     ///
     /// # Errors
     /// The folder is damaged (corrupt), or has an unsupported format or files of another program (conflict).
@@ -165,14 +168,14 @@ impl Manifest {
                 path.display()
             )));
         }
-        // What of the tail is not a record must not come back to life behind the next edit.
+        // The part of the tail that is no record must not become valid after the next edit.
         file.set_len(read.len).map_err(|e| Error::io("truncate", &path, e))?;
-        // If the last sync of this file failed and only the process died, the system shows bytes that it counts as
-        // written but the disk does not have: a sync would not save them unless they are written again.
+        // If the last sync of this file failed and only the process ended, the system may treat bytes as written that
+        // are not on the disk: a sync does not save them unless they are written again.
         let good = &bytes[..read.len as usize];
         file.write_all_at(good, 0).map_err(|e| Error::io("write", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
-        // The name of this one must last before the others go.
+        // The name of this file must be durable before the other files are removed.
         fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))?;
         for name in names.iter().filter(|n| n.starts_with("manifest-") && **n != name_of(number)) {
             fs.remove(Path::new(name)).map_err(|e| Error::io("remove", Path::new(name), e))?;
@@ -191,7 +194,7 @@ impl Manifest {
         &self.state
     }
 
-    /// Makes the changes durable, all or none, then part of [`Manifest::state`].
+    /// Makes the changes durable, all or none, and applies them to [`Manifest::state`].
     pub fn edit(&mut self, changes: &[Change]) -> Result<()> {
         let mut next = None;
         if self.is_broken || self.len - self.snapshot_len > EDIT_BYTES_MIN.max(4 * self.snapshot_len) {
@@ -205,7 +208,7 @@ impl Manifest {
         }
     }
 
-    /// After an edit that failed, writes a new file with the state before it: then it is known that it never happened.
+    /// Writes a new file with the previous state after a failed edit, so that the edit certainly never happened.
     pub fn mend(&mut self) -> Result<()> {
         if self.is_broken { self.rewrite(self.state.clone()) } else { Ok(()) }
     }
@@ -225,31 +228,31 @@ impl Manifest {
     }
 
     fn rewrite(&mut self, state: State) -> Result<()> {
-        // A failure may leave the new name in place without being known durable: only another rewrite, under yet
-        // another number, may follow it.
+        // A failure may leave the new name in place without being durable: only another rewrite with another number may
+        // follow.
         let number = self.number + 1;
         let old = path_of(std::mem::replace(&mut self.number, number));
         self.is_broken = true;
         let (file, len) = write_snapshot(&*self.fs, number, &state)?;
         *self =
             Manifest { fs: self.fs.clone(), state, number, file, len, snapshot_len: len, records: 1, is_broken: false };
-        // Not vital: the next open removes what is left.
+        // A failure is harmless: the next open removes the file.
         let _ = self.fs.remove(&old);
         Ok(())
     }
 }
 
-/// The newest manifest of a folder as it lies there.
+/// The newest manifest of a folder in its current state.
 #[derive(Debug)]
 pub struct Found {
     pub number: u64,
     pub path: PathBuf,
     pub state: State,
-    /// Bytes at its end that are no record: an edit that never happened.
+    /// Bytes at the end of the file that are no record: an edit that never happened.
     pub torn_bytes: u64,
 }
 
-/// Reads the newest manifest and changes nothing; `None` in a folder without one.
+/// Reads the newest manifest without changes; returns `None` for a folder without one.
 pub fn find(fs: &dyn Fs) -> Result<Option<Found>> {
     let Some(number) = newest(&fs.list(Path::new("")).map_err(|e| Error::io("list", Path::new("."), e))?) else {
         return Ok(None);
@@ -262,8 +265,10 @@ pub fn find(fs: &dyn Fs) -> Result<Option<Found>> {
     Ok(Some(Found { number, path, state: read.state, torn_bytes: bytes.len() as u64 - read.len }))
 }
 
-/// Files that the state names and that are not there. Files go only after an edit that let go of them: so an edit at
-/// the end that is not whole was once, if some are missing.
+/// Returns the files that the state names but that do not exist.
+///
+/// Files are removed only after an edit that removes them from the state. If files are missing, an incomplete edit at
+/// the end was therefore complete before.
 #[must_use]
 pub fn missing_files(fs: &dyn Fs, state: &State) -> Vec<PathBuf> {
     let is_missing = |path: &PathBuf| fs.open(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
@@ -278,7 +283,7 @@ pub fn missing_files(fs: &dyn Fs, state: &State) -> Vec<PathBuf> {
     paths
 }
 
-/// Removes what at the end of a manifest is no edit, durably: for those who know that it never was one.
+/// Durably removes the bytes after the last edit; the caller must know that they never were an edit.
 pub fn cut_tail(fs: &dyn Fs, found: &Found) -> Result<()> {
     let file = fs.open_write(&found.path).map_err(|e| Error::io("open", &found.path, e))?;
     let len = file.len().map_err(|e| Error::io("read", &found.path, e))?;
@@ -286,15 +291,15 @@ pub fn cut_tail(fs: &dyn Fs, found: &Found) -> Result<()> {
     file.sync().map_err(|e| Error::io("sync", &found.path, e))
 }
 
-/// The file with the rows that were staged at a checkpoint.
+/// Returns the path of the file with the rows that were staged at a checkpoint.
 #[must_use]
 pub fn checkpoint_path(number: u64) -> PathBuf {
     PathBuf::from(CHECKPOINT_FOLDER).join(format!("{number:016x}.rows"))
 }
 
-/// Refuses a folder with files of other programs: names may collide, and the database removes files.
+/// Rejects a folder with files of other programs: names may collide, and the database removes files.
 fn refuse_foreign(names: &[String]) -> Result<()> {
-    // New file systems have such names: `lost+found` and hidden files.
+    // New file systems contain such names: `lost+found` and hidden files.
     let is_foreign =
         |name: &&String| !BEFORE_FIRST.contains(&&name[..]) && *name != "lost+found" && !name.starts_with('.');
     let foreign: Vec<&String> = names.iter().filter(is_foreign).collect();
@@ -313,7 +318,7 @@ fn newest(names: &[String]) -> Option<u64> {
     names.iter().filter_map(|n| n.strip_prefix("manifest-")?.parse::<u64>().ok()).max()
 }
 
-/// A manifest of one snapshot, as a file of its own.
+/// Encodes a manifest of one snapshot as a complete file.
 #[must_use]
 pub fn to_bytes(state: &State) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
@@ -322,12 +327,12 @@ pub fn to_bytes(state: &State) -> Vec<u8> {
     bytes
 }
 
-/// What [`to_bytes`] wrote; `path` is for errors.
+/// Decodes the result of [`to_bytes`]; `path` is used in errors.
 pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<State> {
     replay(bytes, path).map(|read| read.state)
 }
 
-/// Puts the first manifest into a folder that has none: what it names is synced before.
+/// Writes the first manifest to a folder that has none. The files that it names must be synced before.
 pub fn begin(fs: &dyn Fs, state: &State) -> Result<()> {
     write_snapshot(fs, 1, state).map(drop)
 }
@@ -380,7 +385,7 @@ impl State {
         }
     }
 
-    /// The changes that make an empty state this one.
+    /// Returns the changes that create this state from an empty state.
     fn as_changes(&self) -> Vec<Change> {
         let mut changes = vec![
             Change::NextIds { table: self.next_table, segment: self.next_segment },
@@ -420,7 +425,7 @@ fn write_snapshot(fs: &dyn Fs, number: u64, state: &State) -> Result<(Arc<dyn Fi
     let file = fs.create(&temporary).map_err(|e| Error::io("create", &temporary, e))?;
     file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &temporary, e))?;
     file.sync().map_err(|e| Error::io("sync", &temporary, e))?;
-    // Synced before it has its name, so that a manifest with a name is always whole.
+    // The file is synced before it is renamed, so that a manifest with a final name is always complete.
     fs.rename(&temporary, &path).map_err(|e| Error::io("rename", &path, e))?;
     fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))?;
     Ok((file, bytes.len() as u64))
@@ -437,7 +442,7 @@ fn record(number: u64, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The payload of the record at the front of `bytes` when it is whole and is number `number`.
+/// Returns the payload of the record at the front of `bytes` if it is complete and has the number `number`.
 fn read_record(bytes: &[u8], number: u64) -> Option<&[u8]> {
     let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
     let mut decoder = Decoder::new(header);
@@ -482,7 +487,7 @@ fn replay(bytes: &[u8], path: &Path) -> Result<Replayed> {
     if records == 0 {
         return Err(corrupt(at, "the snapshot does not match its checksum"));
     }
-    // Each edit is synced before the next is written: a later good record proves that this one was once whole.
+    // Each edit is synced before the next one is written: a later good record proves that this one was once complete.
     let is_later = |from: &usize| {
         let number = bytes[from + 8..].first_chunk::<8>().map_or(0, |n| u64::from_le_bytes(*n));
         (records + 1..records + 1_000_000).contains(&number) && read_record(&bytes[*from..], number).is_some()
@@ -509,7 +514,7 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u32(table.0);
             }
             Change::Content { table, add, remove, merged, symbol_bytes } => {
-                // Without late segments, builds that do not know of them can read it.
+                // Without late segments, builds without support for late segments can read the record.
                 let has_late = add.iter().any(|meta| meta.is_late);
                 e.u8(if has_late { 8 } else { 3 });
                 e.u32(table.0);

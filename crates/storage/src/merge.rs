@@ -1,24 +1,23 @@
-//! Weaves staged rows into the partitions of a table.
+//! Merges staged rows into the partitions of a table.
 //!
-//! In: a version of a table whose runs stay as they are. Out: new segments beside the old ones, synced, their names
-//! too; which old ones they replace. Nothing is visible until the manifest and `tables` say so.
+//! Input: a version of a table whose runs stay unchanged. Output: new segments next to the old ones, synced with their
+//! names, and the old segments that they replace. Nothing is visible before the manifest and `tables` are changed.
 //!
-//! The rows are brought into time order (equal timestamps in order of arrival) and cut at partition borders. In a
-//! partition, segments that no new row falls into stay untouched; the others are written again together with the rows that
-//! do, where whole blocks before and after the overlap are copied as they are. Where a few rows fall into each of very many
-//! blocks, they go to late segments beside them, which [`compact()`] weaves in when there are more of them.
-//! So that segments do not stay small, small ones before the new rows are taken in, too: the smallest in size tiers,
-//! larger ones when several have come together. Columns are built on several threads, block by block, into memory that
-//! is used again.
+//! Rows are sorted by time (equal timestamps in order of arrival) and split at partition bounds. In a partition,
+//! segments that no new row falls into stay unchanged. The other segments are rewritten with the rows that fall into
+//! them; complete blocks before and after the overlap are copied. If a few rows fall into each of very many blocks, the
+//! rows are written to late segments, which [`compact()`] merges when there are more of them. So that segments do not
+//! stay small, small segments before the new rows are included: the smallest in size tiers, larger ones when several
+//! have accumulated. Columns are built by several threads, block by block, in reused memory.
 //!
-//! Dead rows are left behind: of staged rows all, of segments those of the segments that are written again, and some
-//! segments are written again for that alone.
+//! Deleted rows are not copied: of staged rows all, of segments those of the rewritten segments. Some segments are
+//! rewritten only for this purpose.
 //!
-//! A segment that cannot be read is left alone: rows that fall into it get segments beside it.
+//! A segment that cannot be read stays unchanged: rows that fall into it are written to segments next to it.
 //!
-//! Always: segments of one partition do not overlap afterwards, but for late ones and damaged ones; equal timestamps keep
-//! the order of arrival.
-//! Crash: at any point; files that no manifest names are removed at the next open.
+//! Invariant: afterwards the segments of a partition do not overlap, except for late and damaged segments; equal
+//! timestamps keep the order of arrival. Crash: possible at any point; files that no manifest names are removed at the
+//! next open.
 
 use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
@@ -52,15 +51,17 @@ pub use compact::compact;
 pub use seal::seal;
 pub use write::Threads;
 
-/// Text of one column that a block may have: what views can point into, with room for nothing to go wrong.
+/// Largest number of text bytes of one column in a block: half of the range that views can address, as a safety margin.
 const TEXT_BYTES_MAX: usize = 1 << 30;
 
-/// Segments are not made longer than this: the most rows that one late row makes a merge write again.
+/// Largest number of rows of a segment.
+///
+/// It is also the largest number of rows that one late row causes a merge to rewrite.
 pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 
-/// Stands for rows of a table without columns; no table ever has so many that one gets this id.
+/// Represents rows of a table without columns. No table has so many columns that one gets this id.
 const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
-/// More of the newest rows than this are not kept apart: it would be most of the table.
+/// Largest number of newest rows in a tail segment. More rows would be most of the table.
 const TAIL_ROWS_MAX: usize = SEGMENT_ROWS_MAX / 2;
 
 #[derive(Debug, Default)]
@@ -68,31 +69,34 @@ pub struct Merged {
     pub added: Vec<Arc<Segment>>,
     pub removed: Vec<Arc<Segment>>,
     pub staged_rows: u64,
-    /// Rows of `removed`, written again.
+    /// Rows of `removed` that were rewritten.
     pub rewritten_rows: u64,
     pub written_bytes: u64,
-    /// Why segments were left alone into which new rows fall; these rows are in segments beside them.
+    /// Errors of unreadable segments into which new rows fall. These rows are in segments next to them.
     pub damaged: Vec<Error>,
     origins: Vec<Origin>,
     new: Option<NewRows>,
     compacted: Option<Compacted>,
 }
 
-/// How a merge is done.
+/// Options of a merge.
 #[derive(Clone, Copy)]
 pub struct MergeOptions<'a> {
     pub threads: Threads<'a>,
-    /// The newest rows, from this timestamp on, go to segments of their own: late rows will fall between them, and only
-    /// these few will be written again.
+    /// Writes the newest rows, from this timestamp on, to separate segments.
+    ///
+    /// Late rows will fall among them, and only these few rows will be rewritten.
     pub tail_from: Option<i64>,
-    /// Rows from this timestamp on are left where they are.
+    /// Rows from this timestamp on stay staged.
     pub kept_from: Option<i64>,
-    /// Fewer rows are woven in wherever they fall; [`LATE_ROWS_MIN`].
+    /// Fewer rows than this are always merged in place; see [`LATE_ROWS_MIN`].
     pub late_rows_min: usize,
 }
 
-/// Merges the runs of `table`, and writes the segments `reclaim` again. `next_segment` gives ids never used before. On an
-/// error nothing was changed; files written so far are removed as far as possible.
+/// Merges the runs of `table` and rewrites the segments `reclaim`.
+///
+/// `next_segment` returns ids that were never used before. After an error nothing has changed; files written so far are
+/// removed as far as possible.
 pub fn merge(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
@@ -116,7 +120,7 @@ pub fn merge(
             Ok(merged) => return Ok(Merged { damaged, ..merged }),
             Err(error) => table.named(error),
         };
-        // Once more without the segment that cannot be read: rows must not stay in memory because of it.
+        // Retries without the unreadable segment, so that it does not keep rows in memory.
         let is_known = |d: &Damage| damaged.iter().filter_map(Error::damage).any(|old| old.segment == d.segment);
         if error.damage().is_none_or(is_known) {
             return Err(error);
@@ -125,7 +129,7 @@ pub fn merge(
     }
 }
 
-/// Where and how segments are written.
+/// Destination and threads of the segments.
 struct Writing<'a> {
     store: &'a Arc<SegmentStore>,
     threads: Threads<'a>,
@@ -146,11 +150,11 @@ struct Job<'a> {
     new: NewRows,
     tail_from: Option<i64>,
     late_rows_min: usize,
-    /// About segments that are left alone.
+    /// Errors of segments that stay unchanged.
     damaged: &'a [Error],
 }
 
-/// What a cluster becomes.
+/// The planned result of a cluster.
 struct Draft {
     old: OldRows,
     segments: Vec<SegmentDraft>,
@@ -165,7 +169,7 @@ struct SegmentDraft {
 }
 
 impl SegmentDraft {
-    /// Without its number and length, which are not known yet.
+    /// Returns the metadata without number and length, which are not known yet.
     fn meta(&self) -> SegmentMeta {
         let SegmentDraft { partition, time_range, is_late, .. } = *self;
         SegmentMeta { id: SegmentId(0), rows: self.rows as u64, bytes: 0, partition, time_range, is_late }
@@ -173,13 +177,13 @@ impl SegmentDraft {
 }
 
 impl<'a> Job<'a> {
-    /// Over all runs of a version, with nothing that a merge decides.
+    /// Creates a job over all runs of a version, with the default decisions.
     fn of(table: &'a TableSnapshot, threads: Threads<'_>) -> Result<Job<'a>> {
         let new = NewRows::of(table, None, threads)?;
         Ok(Job { table, reclaim: &[], new, tail_from: None, late_rows_min: usize::MAX, damaged: &[] })
     }
 
-    /// Writes what the clusters become; on an error the files are removed as far as possible.
+    /// Writes the results of the clusters. After an error the files are removed as far as possible.
     fn run(
         self,
         clusters: Vec<Cluster>,
@@ -192,7 +196,7 @@ impl<'a> Job<'a> {
             let parent = Path::new(SEGMENTS_FOLDER);
             store.fs().sync_dir(parent).map_err(|e| Error::io("sync", parent, e))?;
         }
-        // Mostly there are many clusters or one.
+        // In most cases there are many clusters or one.
         let threads = Threads { count: writing.threads.count / clusters.len().max(1), ..writing.threads };
         let drafts = for_each(clusters.len(), writing.threads, |i| self.draft(&clusters[i], threads))?;
         let mut at = 0;
@@ -241,7 +245,7 @@ impl<'a> Job<'a> {
         Ok(Draft { old, segments })
     }
 
-    /// Takes the newest rows off a plan, if others stay and they are not too many.
+    /// Splits the newest rows off a plan if other rows remain and the number is within the limit.
     fn take_tail(&self, old: &OldRows, plan: &mut Vec<Piece>) -> Result<Vec<Piece>> {
         let Some(from) = self.tail_from.filter(|_| self.table.schema.designated.is_some()) else {
             return Ok(Vec::new());
@@ -254,7 +258,8 @@ impl<'a> Job<'a> {
             } else if old.timestamp(rows.start)? >= from {
                 0
             } else {
-                // Old rows are not cut: that would need their timestamps, and they come whole with what follows.
+                // Old rows are not split: that would require their timestamps. They are taken completely with the
+                // following rows.
                 rows.len()
             };
             pieces::push(&mut rest, piece.is_new, rows.start..rows.start + before);
@@ -272,7 +277,7 @@ impl<'a> Job<'a> {
         Ok(tail)
     }
 
-    /// One segment, or several when values are so long that a block of them would be too large.
+    /// Plans one segment, or several if values are so long that a block of them would be too large.
     fn draft_segments(
         &self,
         cluster: &Cluster,
@@ -293,7 +298,7 @@ impl<'a> Job<'a> {
         let (first, last) = (pieces[0], pieces[pieces.len() - 1]);
         let time_range = (time(first.is_new, first.range().start)?, time(last.is_new, last.range().end - 1)?);
         let blocks = split(&pieces, BLOCK_ROWS);
-        // Rows in order are a few pieces, those that interleave nearly one each.
+        // Sorted rows are a few pieces, interleaved rows nearly one piece per row.
         let threads = threads.at_most(pieces.len() / ORDERED_ROWS_MIN);
         let blocks = for_each(blocks.len(), threads, |at| Ok(BlockPlan::new(&blocks[at])))?;
         let Cluster { partition, is_late, .. } = *cluster;
@@ -301,7 +306,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Whether a text column has more in one block than a block can hold.
+    /// Returns true if a block would contain more text of one column than a block can hold.
     fn has_large_block(&self, old: &OldRows, pieces: &[Piece]) -> Result<bool> {
         let columns = self.table.schema.columns.iter().filter(|c| c.column_type.physical() == Physical::Views);
         for column in columns {
@@ -344,13 +349,16 @@ impl<'a> Job<'a> {
         if !there.is_empty() {
             return there;
         }
-        // All that the rows had was dropped. A segment counts its rows by its columns: one of NULLs stands for them.
+        // All columns of the rows were dropped. A segment counts its rows by its columns, so one column of NULLs
+        // represents them.
         vec![all().next().unwrap_or(NOBODYS_COLUMN)]
     }
 }
 
-/// Deals the pieces out to segments of at most [`SEGMENT_ROWS_MAX`] rows. The whole blocks of old rows behind the last
-/// new one make segments of their own, so that they can be copied. Segments that rows can follow in order are filled.
+/// Distributes the pieces to segments of at most [`SEGMENT_ROWS_MAX`] rows.
+///
+/// The complete blocks of old rows after the last new row form separate segments, so that they can be copied. Segments
+/// that may get later rows in order are filled.
 fn cut(mut plan: Vec<Piece>, old: &OldRows, is_last: bool) -> Vec<Vec<Piece>> {
     let mut suffix = None;
     if let Some(last) = plan.last_mut().filter(|p| !p.is_new) {

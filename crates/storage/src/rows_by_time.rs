@@ -1,17 +1,17 @@
-//! Which rows of a version are of which times, and of which times some rows are.
+//! Converts between rows of a version and their times.
 //!
-//! Masks are one for each segment, then one for each run of the version, as statements that change rows have them.
+//! Masks are one per segment, then one per run of the version, as in statements that change rows.
 
 use crate::segment::to_column;
 use crate::{Bounds, Mask, Result, Run, Segment, TableSnapshot};
 use tidalite_types::view::joined_ranges;
 use tidalite_types::{BLOCK_ROWS, ColumnId, Values};
 
-/// Stretches of one segment that are told apart.
+/// Largest number of ranges that are distinguished in one segment.
 const STRETCHES_MAX: usize = 1_000;
 
 impl TableSnapshot {
-    /// The rows that are alive with designated timestamps in one of `ranges`, which are half-open.
+    /// Returns the rows that are not deleted with designated timestamps in one of the half-open `ranges`.
     pub fn rows_within(&self, ranges: &[(i64, i64)]) -> Result<Vec<Mask>> {
         let mut masks = vec![Mask::default(); self.segments.len() + self.runs.len()];
         let Some(designated) = self.schema.designated else { return Ok(masks) };
@@ -41,7 +41,7 @@ impl TableSnapshot {
         Ok(masks)
     }
 
-    /// Half-open ranges that hold the designated timestamps of the rows `hit`, and little else.
+    /// Returns half-open ranges that contain the designated timestamps of the rows `hit`, and few other times.
     pub fn times_of(&self, hit: &[Mask]) -> Result<Vec<(i64, i64)>> {
         let Some(designated) = self.schema.designated else { return Ok(Vec::new()) };
         let mut ranges = Vec::new();
@@ -64,7 +64,7 @@ impl TableSnapshot {
     }
 }
 
-/// Rows of a segment ascend in time.
+/// Adds the time ranges of the rows of a segment, which are in time order.
 fn of_stretches(
     segment: &Segment,
     designated: ColumnId,
@@ -96,7 +96,7 @@ fn of_run(run: &Run, designated: ColumnId, mask: &Mask) -> Vec<(i64, i64)> {
     mask.ranges().into_iter().filter_map(of).collect()
 }
 
-/// Smallest and greatest timestamp of a block.
+/// Returns the smallest and the greatest timestamp of a block.
 pub(crate) fn times_of_block(segment: &Segment, designated: ColumnId, block: usize) -> Result<(i64, i64)> {
     Ok(match segment.zone(designated, block)?.map(|zone| zone.bounds) {
         Some(Bounds::Int(lo, hi)) => (lo, hi),

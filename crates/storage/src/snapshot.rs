@@ -1,34 +1,37 @@
-//! What a reader pins: one version of one table. Nothing in it ever changes.
+//! The snapshot that a reader pins: one immutable version of one table.
 
 use crate::{Damage, DeadRows, Error, Mask, Run, Segment, SymbolMap};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tidalite_types::{ColumnId, SegmentId, TableId, TableSchema, TimeUnit, Txn};
 
-/// Segments and runs together hold every row committed up to `txn`, each row once; those that masks call dead are
-/// deleted.
+/// One version of a table.
+///
+/// Segments and runs together contain every row committed up to `txn` once; rows set in deletion vectors are deleted.
 #[derive(Clone, Debug)]
 pub struct TableSnapshot {
     pub id: TableId,
     pub schema: Arc<TableSchema>,
     pub txn: Txn,
-    /// Ordered by the start of their time range, then by id; those of one partition do not overlap. Behind them the late
-    /// ones by id, which do.
+    /// Sorted by the start of their time range, then by id; segments of one partition do not overlap. Late segments
+    /// follow, sorted by id; they may overlap.
     pub segments: Arc<Vec<Arc<Segment>>>,
     /// In order of commit.
     pub runs: Arc<Vec<Arc<Run>>>,
-    /// Dictionaries of the symbol columns. They may have grown since; ids in this snapshot are in them.
+    /// Dictionaries of the symbol columns. They may have grown since, but contain all ids of this snapshot.
     pub symbols: Arc<HashMap<ColumnId, Arc<SymbolMap>>>,
-    /// The dead rows of segments; those of a run are in it.
+    /// The deletion vectors of segments; the deletion vector of a run is in the run.
     pub dead: Arc<BTreeMap<SegmentId, Arc<Mask>>>,
-    /// Rows that arrived since the database was opened, and how often rows were removed by force: with equal
-    /// `removals`, the difference of `arrived` says where the staged rows of an older version are in a newer one.
+    /// Number of rows that arrived since the database was opened.
+    ///
+    /// If `removals` of two versions is equal, the difference of `arrived` locates the staged rows of the older version
+    /// in the newer one. `removals` counts truncations, dropped partitions, and merges that leave rows staged.
     pub arrived: u64,
     pub removals: u64,
 }
 
 impl TableSnapshot {
-    /// A table in which nothing was ever committed.
+    /// Returns a table without commits.
     #[must_use]
     pub fn empty(id: TableId, schema: Arc<TableSchema>) -> TableSnapshot {
         TableSnapshot {
@@ -51,14 +54,15 @@ impl TableSnapshot {
         segments - dead + self.runs.iter().map(|r| r.alive_rows() as u64).sum::<u64>()
     }
 
-    /// Which rows of a segment are dead; `None` when none are.
+    /// Returns the deletion vector of a segment; `None` if no row is deleted.
     #[must_use]
     pub fn mask(&self, segment: &Segment) -> Option<&Arc<Mask>> {
         self.dead.get(&segment.meta().id)
     }
 
-    /// Marks rows as dead; those of segments and runs that are not here any more are passed over. Gives how many were
-    /// alive.
+    /// Deletes rows and returns the number of rows that were not deleted before.
+    ///
+    /// Rows of segments and runs that no longer exist are ignored.
     pub fn kill(&mut self, rows: &DeadRows) -> u64 {
         let mut killed = 0;
         for (segment, ranges) in rows.segments.iter().filter(|(_, ranges)| !ranges.is_empty()) {
@@ -93,8 +97,9 @@ impl TableSnapshot {
         killed
     }
 
-    /// Smallest and greatest designated timestamp; `None` when the table is empty or has no designated timestamp.
-    /// Dead rows count, too.
+    /// Returns the smallest and the greatest designated timestamp, including deleted rows.
+    ///
+    /// Returns `None` if the table is empty or has no designated timestamp.
     #[must_use]
     pub fn time_range(&self) -> Option<(i64, i64)> {
         self.schema.designated?;
@@ -103,7 +108,7 @@ impl TableSnapshot {
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// An error about a damaged segment, in the words of the user: table, partition and column by name.
+    /// Adds the names of table, partition and column to an error about a damaged segment.
     #[must_use]
     pub fn named(&self, error: Error) -> Error {
         let Some(Damage { partition, column, file, offset, problem, .. }) = error.damage() else { return error };
@@ -118,13 +123,13 @@ impl TableSnapshot {
     }
 }
 
-/// A partition as SHOW PARTITIONS calls it.
+/// Returns the name of a partition in SHOW PARTITIONS.
 #[must_use]
 pub fn partition_name(schema: &TableSchema, partition: i64) -> String {
     schema.partition_by.name(partition, schema.timestamp().map_or(TimeUnit::Micros, |(_, unit)| unit))
 }
 
-/// A column's name in quotes; the number of one that was dropped since.
+/// Returns the quoted name of a column, or its number if it was dropped.
 #[must_use]
 pub fn column_name(schema: &TableSchema, id: ColumnId) -> String {
     schema.column_by_id(id).map_or_else(|| format!("number {id}, dropped since"), |c| format!("\"{}\"", c.name))

@@ -1,4 +1,4 @@
-//! Committed rows that are not in segments yet.
+//! Committed rows that are not yet in segments.
 
 use crate::Mask;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use tidalite_types::{Column, ColumnId, Txn, Values};
 #[derive(Clone, Debug)]
 pub struct Run {
     pub rows: usize,
-    /// First and last commit the rows came from.
+    /// First and last commit of the rows.
     pub txns: (Txn, Txn),
     /// Smallest and greatest designated timestamp; `(0, 0)` in a table without one.
     pub time_range: (i64, i64),
-    /// Whether the rows are in order of the designated timestamp; else they are in order of arrival.
+    /// True if the rows are sorted by the designated timestamp; otherwise they are in order of arrival.
     pub is_sorted: bool,
-    /// The columns the rows have values for, by id; every other column of the table is NULL.
+    /// The columns with values, sorted by id; every other column of the table is NULL.
     pub columns: Vec<(ColumnId, Arc<Column>)>,
-    /// Which rows were deleted.
+    /// The deleted rows.
     pub dead: Option<Arc<Mask>>,
 }
 
@@ -26,7 +26,7 @@ impl Run {
         self.columns.iter().find(|(c, _)| *c == id).map(|(_, column)| column)
     }
 
-    /// The values of the designated timestamp column `id`, which never has NULLs.
+    /// Returns the values of the designated timestamp column `id`, which has no NULLs.
     #[must_use]
     pub fn timestamps(&self, id: ColumnId) -> &[i64] {
         match self.column(id).map(|c| &c.values) {
@@ -52,15 +52,17 @@ impl Run {
 }
 
 impl Run {
-    /// The rows in order of the designated timestamp `id`, those of the same time in order of arrival.
+    /// Returns the rows sorted by the designated timestamp `id`; rows of equal time keep the order of arrival.
     #[must_use]
     pub fn sorted(&self, id: ColumnId) -> Run {
         let order = tidalite_kernels::sort_permutation(self.timestamps(id));
         Run { is_sorted: true, ..self.taken(&order, self.time_range) }
     }
 
-    /// With the rows dead that have a designated timestamp `id` before `before`: a merge has put them into segments, but
-    /// what is said of rows by their places in staging must go on to hold. `None` when no row is before it.
+    /// Deletes the rows with a designated timestamp `id` before `before`, which a merge has written to segments.
+    ///
+    /// The rows remain in the run, so that positions in staging stay valid. Returns `None` if no row is before
+    /// `before`.
     #[must_use]
     pub fn without_before(&self, id: ColumnId, before: i64) -> Option<Run> {
         if self.time_range.0 >= before {
@@ -71,12 +73,13 @@ impl Run {
         times.filter(|(_, ts)| **ts < before).for_each(|(row, _)| {
             dead.kill(row);
         });
-        // The range is that of rows alive; in order are they no more, since the dead ones are outside of it.
+        // The range covers rows that are not deleted. The rows are no longer sorted, because deleted rows are outside
+        // of it.
         let time_range = (before.min(self.time_range.1), self.time_range.1);
         Some(Run { time_range, is_sorted: false, dead: Some(Arc::new(dead)), ..self.clone() })
     }
 
-    /// Some of the rows of a run without dead ones.
+    /// Returns some of the rows of a run without deleted rows.
     #[must_use]
     pub fn taken(&self, rows: &[u32], time_range: (i64, i64)) -> Run {
         let take = |column: &Column| Arc::new(tidalite_kernels::gather(column, rows));
@@ -85,18 +88,21 @@ impl Run {
     }
 }
 
-/// Runs of at least this many rows are left as they are. Joining happens while a commit is waiting to be acknowledged:
-/// a copy of 64 k TSBS rows took up to 8 ms and was the 99th percentile of it, one of 8 k rows takes less than one.
+/// Runs of at least this many rows are not joined.
+///
+/// Joins run while a commit waits for its acknowledgement: copying 64 k TSBS rows took up to 8 ms, the 99th percentile
+/// of a commit; copying 8 k rows takes less than one.
 const JOIN_ROWS_MAX: usize = 1 << 13;
-/// This many runs of one size class are joined into one of the next.
+/// Number of runs of one size class that are joined into one run of the next class.
 const JOIN_RUNS: usize = 8;
 
-/// Long values make few rows large enough.
+/// Size limit in bytes, because few rows with long values may be large.
 const JOIN_BYTES_MAX: usize = 256 << 20;
 
-/// Appends a run, joining small ones so that their number stays logarithmic in the number of commits: each row is
-/// copied at most once per size class. Runs with commits up to `frozen` are left as they are: a merge has them.
-/// Gives the bytes by which what is staged grew: joined rows can take a little more or less.
+/// Appends a run and joins small ones, so that their number is logarithmic in the number of commits.
+///
+/// Each row is copied at most once per size class. Runs with commits up to `frozen` are not joined: a merge uses them.
+/// Returns the change of the staged bytes, since joined rows may differ in size.
 pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
     let mut staged = run.byte_count() as isize;
     runs.push(Arc::new(run));
@@ -122,7 +128,7 @@ pub fn push_run(runs: &mut Vec<Arc<Run>>, run: Run, frozen: Txn) -> isize {
     }
 }
 
-/// Whether a run of so many rows is left as it came until it is merged.
+/// Returns true if a run of this many rows is not joined before it is merged.
 #[must_use]
 pub fn stays_alone(rows: usize) -> bool {
     size_class(rows) >= size_class(JOIN_ROWS_MAX)
@@ -132,10 +138,10 @@ fn size_class(rows: usize) -> u32 {
     rows.max(1).ilog2() / 3
 }
 
-/// One run with the rows of several, in their order.
+/// Joins several runs into one, in their order.
 ///
 /// # Panics
-/// When `runs` is empty.
+/// Panics if `runs` is empty.
 #[must_use]
 pub fn join(runs: &[Arc<Run>]) -> Run {
     let (first, last) = (&runs[0], &runs[runs.len() - 1]);
@@ -161,7 +167,7 @@ pub fn join(runs: &[Arc<Run>]) -> Run {
     }
 }
 
-/// The dead rows of several runs after one another.
+/// Concatenates the deletion vectors of several runs.
 fn join_masks(runs: &[Arc<Run>]) -> Option<Arc<Mask>> {
     if runs.iter().all(|r| r.dead.is_none()) {
         return None;
@@ -177,10 +183,10 @@ fn join_masks(runs: &[Arc<Run>]) -> Option<Arc<Mask>> {
     Some(Arc::new(joined))
 }
 
-/// Column `id` of several runs after one another, NULL where a run does not have it.
+/// Concatenates column `id` of several runs, with NULL for runs without the column.
 ///
 /// # Panics
-/// When no run has the column.
+/// Panics if no run has the column.
 #[must_use]
 pub fn join_column(runs: &[Arc<Run>], id: ColumnId, rows: usize) -> Column {
     let physical = runs.iter().find_map(|r| r.column(id)).expect("a run has the column").values.physical();
@@ -195,7 +201,7 @@ pub fn join_column(runs: &[Arc<Run>], id: ColumnId, rows: usize) -> Column {
 }
 
 impl Run {
-    /// The rows whose designated timestamp `id` lies in none of `partitions`; `None` when no row is left.
+    /// Returns the rows whose designated timestamp `id` is in none of `partitions`; `None` if no row is left.
     #[must_use]
     pub fn without_partitions(&self, id: ColumnId, partitions: &[(i64, i64)]) -> Option<Run> {
         let is_dropped = |ts: i64| partitions.iter().any(|&(lo, hi)| lo <= ts && (ts < hi || hi == i64::MAX));

@@ -1,7 +1,7 @@
 //! The dictionary of one symbol column: strings by id, ids by string.
 //!
-//! Append-only: an id once given stands for its string for as long as the column exists. The committer appends,
-//! readers read at the same time. What is on disk is the log's and the symbol file's business.
+//! Append-only: an id denotes its string as long as the column exists. The commit thread appends while readers read.
+//! The log and the symbol file store the strings on disk.
 
 use crate::cache::Made;
 use hashbrown::HashTable;
@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock};
 use tidalite_types::{SymbolId, Views};
 
-/// Entries of one dictionary: past it memory, not the disk, would be what a column costs.
+/// Largest number of entries of one dictionary, because dictionaries are held in memory.
 pub const SYMBOLS_MAX: usize = 1 << 26;
 
 #[derive(Debug, Default)]
@@ -21,13 +21,13 @@ pub struct SymbolMap {
 struct Inner {
     /// The dictionary that this one extends.
     base: Option<Base>,
-    /// The own entries, without those of the base.
+    /// The entries after those of the base.
     strings: Views,
     ids: HashTable<u32>,
     hasher: hashbrown::DefaultHashBuilder,
-    /// The strings as last handed out; stale when shorter than `strings`.
+    /// The last returned strings; stale if shorter than `strings`.
     shared: Arc<Views>,
-    /// What a reader made of those.
+    /// The value that a reader derived from `shared`.
     made: Made,
 }
 
@@ -71,13 +71,13 @@ impl SymbolMap {
         inner.find(value).map(SymbolId)
     }
 
-    /// All strings known now, by id: at least those of every snapshot taken before the call.
+    /// Returns all current strings by id: at least those of every snapshot taken before the call.
     #[must_use]
     pub fn strings(&self) -> Arc<Views> {
         self.strings_and_made().0
     }
 
-    /// The same with room for what a reader makes of them, which is there for the next one until there are more strings.
+    /// Returns the strings with a derived value, which is kept for later readers until strings are added.
     #[must_use]
     pub fn strings_and_made(&self) -> (Arc<Views>, Made) {
         {
@@ -97,7 +97,7 @@ impl SymbolMap {
         (inner.shared.clone(), inner.made.clone())
     }
 
-    /// Whether `count` more strings of `bytes` together are within the limits of a dictionary.
+    /// Returns true if `count` more strings of `bytes` in total are within the limits of a dictionary.
     #[must_use]
     pub fn has_room(&self, count: usize, bytes: usize) -> bool {
         let inner = self.read();
@@ -105,14 +105,14 @@ impl SymbolMap {
         inner.len() + count <= SYMBOLS_MAX && inner.strings.has_room(bytes)
     }
 
-    /// The ids of `values` in order, new ones given to strings not yet known; also how many were known before.
+    /// Returns the ids of `values` in order, adding unknown strings, and the previous number of strings.
     pub fn intern_all<'a>(&self, values: impl Iterator<Item = &'a [u8]>) -> (Vec<u32>, usize) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         let before = inner.len();
         if inner.base.is_some() {
             return (values.map(|value| inner.intern(value)).collect(), before);
         }
-        // Mostly they came together before, one after the other.
+        // Values often occur in the order of earlier values.
         let mut next = 0;
         let id_of = |value| {
             let is_next = (next as usize) < inner.strings.len() && inner.strings.get(next as usize) == value;

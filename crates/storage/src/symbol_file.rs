@@ -1,8 +1,8 @@
-//! A table's symbols on disk: entries in the order they were given, appended before segments refer to them.
+//! A table's symbols on disk: entries in the order of their ids, appended before segments refer to them.
 //!
-//! The file `symbols/<table>.sym` is a sequence of chunks: length u32, CRC32C u32 of what follows, then entries:
-//! column u32, first id u32, count u32 and the strings. The manifest says how many bytes of it count; what lies past
-//! them is from a write that was never published and is written over.
+//! The file `symbols/<table>.sym` is a sequence of chunks: length u32, CRC32C u32 of the following bytes, then entries:
+//! column u32, first id u32, count u32 and the strings. The manifest contains the number of valid bytes; bytes after
+//! them are from a write that was never published and are overwritten.
 
 use crate::codec::{Decoder, Encoder};
 use crate::fs::Fs;
@@ -28,7 +28,7 @@ pub struct Entries {
     pub strings: Views,
 }
 
-/// The entries of each dictionary that are not among the first `persisted` ones.
+/// Returns the entries of each dictionary that are not among the first `persisted` ones.
 #[must_use]
 pub fn pending(symbols: &HashMap<ColumnId, Arc<SymbolMap>>, persisted: &HashMap<ColumnId, u32>) -> Vec<Entries> {
     let mut all: Vec<Entries> = symbols
@@ -48,7 +48,7 @@ pub fn pending(symbols: &HashMap<ColumnId, Arc<SymbolMap>>, persisted: &HashMap<
     all
 }
 
-/// Appends entries after `offset`, synced; gives the new end. The first chunk creates the file, in [`FOLDER`].
+/// Appends entries after `offset`, synced, and returns the new end. The first chunk creates the file in [`FOLDER`].
 pub fn append(fs: &dyn Fs, table: TableId, offset: u64, entries: &[Entries]) -> Result<u64> {
     if entries.is_empty() {
         return Ok(offset);
@@ -79,11 +79,11 @@ pub fn read(fs: &dyn Fs, table: TableId, len: u64) -> Result<Vec<Entries>> {
     }
     let path = path_of(table);
     let file = fs.open(&path).map_err(|e| match e.kind() {
-        // The manifest says that something is in it.
+        // The manifest states that the file has content.
         io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
         _ => Error::io("open", &path, e),
     })?;
-    // Before memory is taken for a length that only the manifest claims.
+    // Checked before memory is allocated for a length that only the manifest states.
     let found = file.len().map_err(|e| Error::io("read", &path, e))?;
     if found < len {
         return Err(Error::corrupt(format!("{} has {found} bytes, {len} were written", path.display())));
@@ -130,10 +130,10 @@ pub fn decode_entries(d: &mut Decoder<'_>) -> Result<Entries, crate::codec::Malf
 }
 
 impl Entries {
-    /// The number of strings that the column's dictionary has with these.
+    /// Returns the number of strings of the column's dictionary with these entries.
     ///
     /// # Errors
-    /// There are more than ids.
+    /// Fails if there are more strings than ids.
     pub fn end(&self) -> Result<u32> {
         let count = u32::try_from(self.strings.len()).ok();
         count.and_then(|count| self.first.checked_add(count)).ok_or_else(|| {
@@ -142,7 +142,7 @@ impl Entries {
     }
 }
 
-/// Puts entries into a dictionary that may have some of them already.
+/// Adds entries to a dictionary that may already contain some of them.
 pub fn restore(map: &SymbolMap, entries: &Entries) -> Result<()> {
     let known = map.len();
     let first = entries.first as usize;

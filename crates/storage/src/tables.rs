@@ -1,7 +1,7 @@
-//! The current version of every table, by name and id, for readers and for those who make the next version.
+//! The current version of every table, by name and id, for readers and for creators of the next version.
 //!
-//! A version ([`TableSnapshot`]) never changes; a change puts another in its place under one lock held for moments,
-//! so that what a commit did to several tables becomes visible at once. Names are compared without regard to case.
+//! A version ([`TableSnapshot`]) never changes. A change replaces it under one lock that is held briefly, so that the
+//! effects of a commit on several tables become visible at once. Names are compared case-insensitively.
 
 use crate::staging::{Run, push_run};
 use crate::{DeadRows, Mask, Segment, SymbolMap, TableSnapshot};
@@ -22,13 +22,13 @@ pub struct Tables {
 pub struct Versions {
     names: HashMap<String, TableId>,
     tables: BTreeMap<TableId, Entry>,
-    /// The last commit that is visible.
+    /// The last visible commit.
     txn: Txn,
     staged: Staged,
     removed: Vec<Arc<Segment>>,
 }
 
-/// What is in memory only.
+/// Rows that are only in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Staged {
     pub rows: usize,
@@ -45,22 +45,22 @@ impl Staged {
 #[derive(Clone, Debug)]
 struct Entry {
     version: Arc<TableSnapshot>,
-    /// Runs with commits up to this are being merged and must stay as they are.
+    /// Runs with commits up to this one are being merged and must not change.
     frozen: Txn,
-    /// Statements that want no more merges to be begun: their rows moved too often.
+    /// Number of statements that prevent new merges because their rows moved too often.
     holds: usize,
 }
 
-/// What a merge works on, and how to tell at its end whether its result still holds.
+/// Input of a merge, used at its end to check that its result is still valid.
 #[derive(Clone, Debug)]
 pub struct MergeInput {
     pub version: Arc<TableSnapshot>,
-    /// Rows from this timestamp on stay staged: late ones are still to come between them.
+    /// Rows from this timestamp on stay staged, because late rows are expected among them.
     pub kept_from: Option<i64>,
 }
 
 impl MergeInput {
-    /// The last commit of which all rows are in segments afterwards; 0 when there is none.
+    /// Returns the last commit whose rows are all in segments after the merge; 0 if there is none.
     #[must_use]
     pub fn merged_txn(&self) -> Txn {
         let runs = &self.version.runs;
@@ -72,7 +72,7 @@ impl MergeInput {
             run.time_range.1 < from || times.clone().all(|(row, ts)| *ts < from || run.is_dead(row))
         };
         let mut taken = runs.iter().take_while(|run| is_taken(run)).count();
-        // One commit may have made several runs.
+        // One commit may have created several runs.
         while (1..runs.len()).contains(&taken) && runs[taken].txns.0 <= runs[taken - 1].txns.1 {
             taken -= 1;
         }
@@ -80,11 +80,11 @@ impl MergeInput {
     }
 }
 
-/// Rows that died after a merge was begun, by where they were then.
+/// Rows that were deleted after the start of a merge, by their positions at the start.
 #[derive(Clone, Debug, Default)]
 pub struct DiedSince {
     pub segments: BTreeMap<SegmentId, Mask>,
-    /// Of all staged rows, in order of arrival.
+    /// Positions among all staged rows, in order of arrival.
     pub staged: Mask,
 }
 
@@ -96,14 +96,14 @@ impl DiedSince {
 }
 
 impl Tables {
-    /// One consistent set: all of the same instant; `None` for a table that does not exist.
+    /// Returns consistent versions of the tables; `None` for a table that does not exist.
     #[must_use]
     pub fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
         let versions = self.read();
         names.iter().map(|name| versions.by_name(name).cloned()).collect()
     }
 
-    /// Every table, in order of creation, and the last commit they show.
+    /// Returns every table, in order of creation, and the last commit that they contain.
     #[must_use]
     pub fn all(&self) -> (Txn, Vec<Arc<TableSnapshot>>) {
         let versions = self.read();
@@ -140,12 +140,12 @@ impl Versions {
         self.txn
     }
 
-    /// Takes a version from elsewhere.
+    /// Inserts a version from another source.
     pub fn adopt(&mut self, version: Arc<TableSnapshot>) {
         self.adopt_frozen(version, Txn(0));
     }
 
-    /// Same as [`Versions::adopt`], but runs with commits up to `frozen` stay as they are.
+    /// Inserts a version like [`Versions::adopt`], whose runs with commits up to `frozen` stay unchanged.
     ///
     /// Row positions in these runs stay valid.
     pub fn adopt_frozen(&mut self, version: Arc<TableSnapshot>, frozen: Txn) {
@@ -156,13 +156,14 @@ impl Versions {
         self.tables.insert(version.id, Entry { version, frozen, holds: 0 });
     }
 
-    /// Finds every table by its name again, see `Catalog::index_names` of the ingest room.
+    /// Rebuilds the index of table names, see `Catalog::index_names` of the `ingest` crate.
     pub fn index_names(&mut self) {
         self.names = self.tables.iter().map(|(&id, e)| (fold_name(&e.version.schema.name), id)).collect();
     }
 
-    /// Segments that removals took out of tables since the last call: their files can go once the manifest has let go
-    /// of them and no reader has them.
+    /// Returns the segments that removals took out of tables since the last call.
+    ///
+    /// Their files may be removed when the manifest no longer names them and no reader uses them.
     pub fn take_removed(&mut self) -> Vec<Arc<Segment>> {
         std::mem::take(&mut self.removed)
     }
@@ -176,13 +177,13 @@ impl Versions {
         self.txn = txn;
     }
 
-    /// Rows of all tables that are not in segments.
+    /// Returns the size of the rows of all tables that are not in segments.
     #[must_use]
     pub fn staged(&self) -> Staged {
         self.staged
     }
 
-    /// Changes a table's version and keeps the count of what is staged.
+    /// Changes a table's version and updates the size of staged rows.
     fn replace(&mut self, id: TableId, change: impl FnOnce(&mut Entry, TableSnapshot) -> TableSnapshot) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         let before = Staged::of(&entry.version.runs);
@@ -217,7 +218,7 @@ impl Versions {
         }
     }
 
-    /// Replaces the schema: columns added or gone, names changed.
+    /// Replaces the schema after columns were added or dropped, or names changed.
     pub fn set_schema(&mut self, id: TableId, schema: Arc<TableSchema>, symbols: SymbolMaps, txn: Txn) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         let old = fold_name(&entry.version.schema.name);
@@ -232,11 +233,11 @@ impl Versions {
         (version.schema, version.symbols, version.txn) = (schema, symbols, txn);
     }
 
-    /// Shows committed rows.
+    /// Publishes committed rows.
     pub fn append(&mut self, id: TableId, run: Run) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         self.staged.rows += run.rows;
-        // Copied only while a reader holds it; else changed in place.
+        // Copied only while a reader holds the version, otherwise changed in place.
         let version = Arc::make_mut(&mut entry.version);
         version.txn = run.txns.1;
         version.arrived += run.rows as u64;
@@ -244,7 +245,7 @@ impl Versions {
         self.staged.bytes = self.staged.bytes.saturating_add_signed(grown);
     }
 
-    /// Marks rows as dead, see [`TableSnapshot::kill`].
+    /// Deletes rows, see [`TableSnapshot::kill`].
     pub fn kill(&mut self, id: TableId, rows: &DeadRows, txn: Txn) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         let version = Arc::make_mut(&mut entry.version);
@@ -252,7 +253,7 @@ impl Versions {
         version.kill(rows);
     }
 
-    /// Removes every row; the segments to be removed from the manifest are those of the version before.
+    /// Removes every row; the caller removes the segments of the previous version from the manifest.
     pub fn truncate(&mut self, id: TableId, txn: Txn) {
         self.removed.extend(self.get(id).into_iter().flat_map(|t| t.segments.iter()).cloned().collect::<Vec<_>>());
         self.replace(id, |_, v| {
@@ -279,12 +280,12 @@ impl Versions {
         });
     }
 
-    /// As [`Versions::truncate`], for staged rows alone: at a recovery whose segments were written after it.
+    /// Removes only the staged rows, unlike [`Versions::truncate`]: for a recovery whose segments were written later.
     pub fn truncate_staged(&mut self, id: TableId, txn: Txn) {
         self.replace(id, |_, v| TableSnapshot { txn, runs: Arc::default(), removals: v.removals + 1, ..v });
     }
 
-    /// As [`Versions::drop_partitions`], for staged rows alone.
+    /// Removes only staged rows of partitions, unlike [`Versions::drop_partitions`].
     pub fn drop_partitions_staged(&mut self, id: TableId, partitions: &[(i64, i64)], txn: Txn) {
         self.replace(id, |_, v| {
             let runs = Arc::new(runs_without(&v, partitions));
@@ -292,8 +293,10 @@ impl Versions {
         });
     }
 
-    /// Begins a merge of all rows now staged, and of segments with dead rows: the runs are not joined with others until
-    /// [`Versions::end_merge`]. `None` when there is nothing to merge, or somebody holds merges off.
+    /// Begins a merge of all staged rows and of segments with deleted rows.
+    ///
+    /// The runs are not joined with others until [`Versions::end_merge`]. Returns `None` if there is nothing to merge,
+    /// or merges are on hold.
     pub fn begin_merge(&mut self, id: TableId) -> Option<MergeInput> {
         let entry = self.tables.get_mut(&id)?;
         if entry.holds > 0 || entry.version.runs.is_empty() && entry.version.dead.is_empty() {
@@ -303,7 +306,7 @@ impl Versions {
         Some(MergeInput { version: entry.version.clone(), kept_from: None })
     }
 
-    /// Holds merges of a table off until [`Versions::let_merge`] is called as often.
+    /// Holds merges of a table until [`Versions::let_merge`] is called as often.
     pub fn hold_merges(&mut self, id: TableId) {
         self.tables.get_mut(&id).into_iter().for_each(|entry| entry.holds += 1);
     }
@@ -312,7 +315,7 @@ impl Versions {
         self.tables.get_mut(&id).into_iter().for_each(|entry| entry.holds = entry.holds.saturating_sub(1));
     }
 
-    /// What died in the segments and runs of a merge since it was begun.
+    /// Returns the rows of a merge's segments and runs that were deleted since its start.
     #[must_use]
     pub fn died_since(&self, input: &MergeInput) -> DiedSince {
         let mut died = DiedSince::default();
@@ -338,8 +341,7 @@ impl Versions {
         died
     }
 
-    /// What segments can be written again from, without the rows that are staged. `None` when somebody holds
-    /// merges off.
+    /// Returns the input for rewriting segments, without the staged rows. `None` if merges are on hold.
     #[must_use]
     pub fn begin_seal(&self, id: TableId) -> Option<MergeInput> {
         let entry = self.tables.get(&id).filter(|entry| entry.holds == 0)?;
@@ -347,14 +349,15 @@ impl Versions {
         Some(MergeInput { version: Arc::new(version), kept_from: None })
     }
 
-    /// Whether the result of a merge still holds: the table is there and nothing was removed from it meanwhile.
+    /// Returns true if the result of a merge is still valid: the table exists and no rows were removed from it.
     #[must_use]
     pub fn is_current(&self, input: &MergeInput) -> bool {
         self.get(input.version.id).is_some_and(|now| now.removals == input.version.removals)
     }
 
-    /// Puts segments in the place of the merged runs and of the segments `removed`; `dead` are those rows of `added`
-    /// that died since the merge was begun.
+    /// Replaces the merged runs and the segments `removed` by new segments.
+    ///
+    /// `dead` are the rows of `added` that were deleted since the start of the merge.
     pub fn end_merge(
         &mut self,
         input: &MergeInput,
@@ -380,18 +383,18 @@ impl Versions {
                 }
                 _ => run.clone(),
             });
-            // Whoever found rows in staging has to look again.
+            // Statements that found rows in staging must search again.
             let removals = v.removals + u64::from(kept.is_some());
             TableSnapshot { segments: Arc::new(segments), runs: Arc::new(runs.collect()), dead: masks, removals, ..v }
         });
     }
 }
 
-/// The runs of a version without the rows of some partitions.
+/// Returns the runs of a version without the rows of some partitions.
 fn runs_without(version: &TableSnapshot, partitions: &[(i64, i64)]) -> Vec<Arc<Run>> {
     let Some(designated) = version.schema.designated else { return version.runs.to_vec() };
     let without = |run: &Arc<Run>| {
-        // The range is that of rows alive: of dead ones nobody knows.
+        // The range covers rows that are not deleted; the times of deleted rows are unknown.
         let is_touched = partitions.iter().any(|&(lo, hi)| run.time_range.0 < hi && lo <= run.time_range.1);
         if is_touched || run.dead.is_some() {
             run.without_partitions(designated, partitions).map(Arc::new)
@@ -402,7 +405,7 @@ fn runs_without(version: &TableSnapshot, partitions: &[(i64, i64)]) -> Vec<Arc<R
     version.runs.iter().filter_map(without).collect()
 }
 
-/// The masks of a version that belong to `segments`.
+/// Returns the deletion vectors of a version for `segments`.
 fn masks_of(version: &TableSnapshot, segments: &[Arc<Segment>]) -> Arc<BTreeMap<SegmentId, Arc<Mask>>> {
     if version.dead.is_empty() {
         return version.dead.clone();
@@ -411,8 +414,9 @@ fn masks_of(version: &TableSnapshot, segments: &[Arc<Segment>]) -> Arc<BTreeMap<
     Arc::new(masks.collect())
 }
 
-/// By the time range, then by id; behind all of them the late ones by id: that is the order of arrival of rows that have the
-/// same timestamp or none.
+/// Sorts segments by time range, then by id, followed by the late segments by id.
+///
+/// This is the order of arrival of rows with equal timestamps or without timestamps.
 pub fn sort_segments(segments: &mut [Arc<Segment>]) {
     segments.sort_by_key(|s| {
         let is_late = s.meta().is_late;
@@ -420,7 +424,7 @@ pub fn sort_segments(segments: &mut [Arc<Segment>]) {
     });
 }
 
-/// The dictionaries of a schema's symbol columns: those there are in `old`, new ones for the others.
+/// Returns the dictionaries of a schema's symbol columns: existing ones from `old`, and new ones.
 #[must_use]
 pub fn symbol_maps(schema: &TableSchema, old: &HashMap<ColumnId, Arc<SymbolMap>>) -> SymbolMaps {
     let symbols = schema.columns.iter().filter(|c| c.column_type == ColumnType::Symbol);

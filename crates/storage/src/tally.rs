@@ -1,42 +1,42 @@
-//! What reading segments took on this thread: bytes, and what could be left out. EXPLAIN ANALYZE shows it.
+//! Counts the reads of segments on each thread, in bytes and skipped vectors, for EXPLAIN ANALYZE.
 //!
-//! A count of its own for each thread, taken by whoever reads there: nothing is shared, and nothing is handed through
-//! every call for the sake of a statement that hardly anybody asks for.
+//! Each thread has its own counters, collected by the caller of reads on that thread: no counters are shared, and none
+//! are passed through every call for a rare statement.
 
 use std::cell::{Cell, RefCell};
 use tidalite_types::{ColumnId, VECTOR_ROWS};
 
-/// Words of a mask that a vector has.
+/// Number of words of a vector's mask.
 const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Of blocks as they are stored, whether in memory or not.
+    /// Bytes of blocks in stored form, in memory or not.
     pub stored_bytes: u64,
-    /// Of these, what came from files.
+    /// Part of `stored_bytes` that was read from files.
     pub file_bytes: u64,
-    /// What the values that were compared or decoded take in memory.
+    /// Size in memory of the values that were compared or decoded.
     pub value_bytes: u64,
-    /// Vectors of 1024 values that a column was asked for.
+    /// Number of vectors of 1024 values that were requested.
     pub vectors: u64,
-    /// Of these, the ones without a wanted row, or that the bounds of their block decided.
+    /// Part of `vectors` without a wanted row, or decided by the bounds of their block.
     pub vectors_skipped: u64,
 }
 
 thread_local! {
     static TALLY: Cell<Tally> = const { Cell::new(Tally { stored_bytes: 0, file_bytes: 0, value_bytes: 0, vectors: 0, vectors_skipped: 0 }) };
-    /// Columns of which blocks came from files.
+    /// Columns whose blocks were read from files.
     static FROM_FILES: RefCell<Vec<ColumnId>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What was counted on this thread since this was asked last.
+/// Returns the counts of this thread since the previous call, and resets them.
 #[must_use]
 pub fn taken() -> Tally {
     FROM_FILES.with_borrow_mut(Vec::clear);
     TALLY.take()
 }
 
-/// The columns of which blocks came from files on this thread, each once, since this or [`taken`] was asked last.
+/// Returns the columns whose blocks were read from files on this thread since the previous call of this or [`taken`].
 #[must_use]
 pub fn columns_from_files() -> Vec<ColumnId> {
     FROM_FILES.take()
@@ -56,12 +56,12 @@ pub(crate) fn add(more: impl FnOnce(&mut Tally)) {
     TALLY.set(tally);
 }
 
-/// Vectors of so many rows.
+/// Returns the number of vectors of `rows` rows.
 pub(crate) fn vectors(rows: usize) -> u64 {
     rows.div_ceil(VECTOR_ROWS) as u64
 }
 
-/// Vectors of which a mask has no row.
+/// Returns the number of vectors without a row in the mask.
 pub(crate) fn empty_vectors(mask: &[u64]) -> u64 {
     mask.chunks(VECTOR_WORDS).filter(|words| words.iter().all(|word| *word == 0)).count() as u64
 }

@@ -1,38 +1,38 @@
-//! What LIKE says of texts: which parts they have, one after the other.
+//! Patterns of LIKE: strings that must occur in sequence.
 
 use memchr::memmem::Finder;
 use std::ops::Range;
 use tidalite_types::ViewsRef;
 use tidalite_types::views::INLINE_BYTES;
 
-/// A pattern of LIKE whose only wildcard is `%`. Texts are compared byte by byte, as LIKE does.
+/// A pattern of LIKE whose only wildcard is `%`. Strings are compared byte by byte, as LIKE does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPattern {
     first: Vec<u8>,
-    /// Somewhere between the first and the last, in this order; none is empty.
+    /// Strings that must occur between the first and the last, in this order; none is empty.
     parts: Vec<Vec<u8>>,
     last: Vec<u8>,
 }
 
-/// A pattern made ready to look at many texts.
+/// A pattern prepared for matching many strings.
 pub struct TextMatcher<'a> {
     pattern: &'a TextPattern,
     parts: Vec<Finder<'a>>,
-    /// Of what a text must have, what is rarest: without it there is no need to look closer.
+    /// The longest required string: a text without it does not match.
     longest: Finder<'a>,
     /// Shorter texts do not match.
     min_bytes: usize,
 }
 
-/// Where data has the next place of a literal, as far as it was looked for.
+/// The next position of a literal in data, as far as it was searched.
 struct Ahead<'a> {
     data: &'a [u8],
-    /// There is none that begins before the end of it, and at the end one or the data's end.
+    /// No occurrence starts before the end of this range; its end is an occurrence or the end of the data.
     free: Range<usize>,
 }
 
 impl TextPattern {
-    /// `None` when the pattern has another wildcard, escapes, or none at all: then it is another question.
+    /// Parses a pattern; `None` if it has another wildcard, escapes, or no wildcard.
     #[must_use]
     pub fn of_like(pattern: &str) -> Option<TextPattern> {
         if pattern.contains(['_', '\\']) {
@@ -72,13 +72,13 @@ impl TextMatcher<'_> {
         true
     }
 
-    /// Which of the texts with a bit in `wanted` match; of the others it says nothing.
+    /// Returns the texts with a bit in `wanted` that match; the result for other texts is unspecified.
     ///
-    /// Where most are wanted their data is searched as one text: what a search costs each time is more than
-    /// what it takes to pass over a text.
+    /// If most texts are wanted, their data is searched as one text, because the fixed cost of a search exceeds the
+    /// cost of skipping a text.
     ///
     /// # Panics
-    /// When `wanted` is shorter than the texts.
+    /// Panics if `wanted` is shorter than the texts.
     #[must_use]
     pub fn matching(&self, texts: ViewsRef<'_>, wanted: &[u64]) -> Vec<u64> {
         let rows = texts.views.len();
@@ -117,7 +117,7 @@ impl TextMatcher<'_> {
 }
 
 impl Ahead<'_> {
-    /// Where the first one begins that is not before `from`, or the end.
+    /// Returns the first start of the literal at or after `from`, or the end.
     fn next(&mut self, literal: &Finder<'_>, from: usize) -> usize {
         if from < self.free.start || from > self.free.end {
             let found = literal.find(&self.data[from..]);
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use tidalite_types::Views;
 
-    /// As the standard defines it, one character after the other.
+    /// Reference implementation by the standard's definition, one character after the other.
     fn like(pattern: &[u8], text: &[u8]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),

@@ -1,7 +1,7 @@
-//! Sets of values of a column, as a WHERE clause describes them: ranges of numbers, texts that are listed, or texts that
-//! match a pattern.
+//! Sets of values of a column, as described by a WHERE clause: ranges of numbers, listed strings, or strings that match
+//! a pattern.
 //!
-//! NULL is in no set. Always: ranges ascend, do not overlap, and are not empty; texts ascend.
+//! NULL is in no set. Invariant: ranges ascend, do not overlap, and are not empty; strings ascend.
 
 use crate::{Bounds, TextPattern};
 use std::cmp::Ordering;
@@ -11,24 +11,23 @@ pub enum ValueSet {
     Nothing,
     /// Every value of any type.
     All,
-    /// Smallest and greatest, both included. Booleans are 0 and 1, dates and timestamps numbers, decimals without
-    /// their point, symbols their ids.
+    /// Closed ranges. Booleans are 0 and 1, dates and timestamps are numbers, decimals are unscaled, symbols are ids.
     Ints(Vec<(i128, i128)>),
-    /// NaN equals itself and is greater than every number, −0 is 0.
+    /// Closed ranges. NaN equals itself and is greater than every number, −0 equals 0.
     Floats(Vec<(f64, f64)>),
-    /// These texts, or all others.
+    /// The listed strings, or all other strings.
     Texts {
         texts: Vec<Vec<u8>>,
         is_listed: bool,
     },
-    /// Texts that match, or all others. Not combined with other sets.
+    /// Strings that match, or all other strings. Cannot be combined with other sets.
     Like {
         pattern: TextPattern,
         is_matching: bool,
     },
 }
 
-/// A number that has neighbours.
+/// A number that has adjacent numbers.
 trait Endpoint: Copy {
     const LEAST: Self;
     const GREATEST: Self;
@@ -87,7 +86,7 @@ fn order<T: Endpoint>(a: T, b: T) -> Ordering {
     }
 }
 
-/// In order, without empty ranges, those that overlap joined.
+/// Sorts ranges, removes empty ones and joins overlapping ones.
 fn normal<T: Endpoint>(mut ranges: Vec<(T, T)>) -> Vec<(T, T)> {
     ranges.retain(|(lo, hi)| lo.at_most(*hi));
     ranges.sort_by(|a, b| order(a.0, b.0));
@@ -114,7 +113,7 @@ fn outside<T: Endpoint>(ranges: &[(T, T)]) -> Vec<(T, T)> {
     normal(gaps)
 }
 
-/// The first range that does not end before `value`.
+/// Returns the first range that does not end before `value`.
 fn range_at<T: Endpoint>(ranges: &[(T, T)], value: T) -> Option<(T, T)> {
     ranges.get(ranges.partition_point(|(_, hi)| !value.at_most(*hi))).copied()
 }
@@ -123,7 +122,7 @@ fn has<T: Endpoint>(ranges: &[(T, T)], value: T) -> bool {
     range_at(ranges, value).is_some_and(|(lo, _)| lo.at_most(value))
 }
 
-/// Whether all values from `min` to `max` are inside, or none; `None` when only some may be.
+/// Returns true if all values in `min..=max` are inside, false if none is, `None` otherwise.
 fn decide<T: Endpoint>(ranges: &[(T, T)], min: T, max: T) -> Option<bool> {
     match range_at(ranges, min) {
         None => Some(false),
@@ -151,7 +150,7 @@ impl ValueSet {
         ValueSet::Texts { texts, is_listed: true }
     }
 
-    /// Every value that is not in this set.
+    /// Returns the set of all other values.
     #[must_use]
     pub fn complement(&self) -> ValueSet {
         match self {
@@ -166,7 +165,7 @@ impl ValueSet {
         }
     }
 
-    /// The values of either; `None` when they are of different kinds or not combined.
+    /// Returns the union; `None` if the kinds differ or cannot be combined.
     #[must_use]
     pub fn union(&self, other: &ValueSet) -> Option<ValueSet> {
         Some(match (self, other) {
@@ -189,7 +188,7 @@ impl ValueSet {
         })
     }
 
-    /// The values of both; `None` when they are of different kinds or not combined.
+    /// Returns the intersection; `None` if the kinds differ or cannot be combined.
     #[must_use]
     pub fn intersection(&self, other: &ValueSet) -> Option<ValueSet> {
         Some(self.complement().union(&other.complement())?.complement())
@@ -229,7 +228,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether all values between bounds are in the set, or none; `None` when that is not known.
+    /// Returns true if all values between the bounds are in the set, false if none is, `None` if unknown.
     #[must_use]
     pub fn decide(&self, bounds: Bounds) -> Option<bool> {
         match (self, bounds) {
@@ -302,7 +301,7 @@ mod tests {
                     all if all == (max - min + 1) as usize => Some(true),
                     _ => None,
                 };
-                // Neighbouring ranges are not joined: then what is decided is only less.
+                // Adjacent ranges are not joined, in which case fewer bounds are decided.
                 let decided = set.decide(Bounds::Int(min, max));
                 assert!(decided == expected || decided.is_none() && expected == Some(true), "{set:?} {min} {max}");
             }

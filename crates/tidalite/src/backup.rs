@@ -1,15 +1,15 @@
-//! Copies a database to a destination while it is written to, all as of one commit.
+//! Copies a database to a destination during writes, in the state of one commit.
 //!
-//! In: the tables of one instant, pinned, so that no file of theirs is removed meanwhile. Out: a backup, named by a
-//! small file that is written last. Segments are copied only if no earlier backup there has them; rows that are not in
-//! segments yet go to a file like a checkpoint's; and of the log the commits since the last backup, so that what was
-//! between two backups can be restored, too.
+//! Input: the tables of one instant, pinned, so that none of their files is removed. Output: a backup, identified by a
+//! small file that is written last. Segments are copied only if no earlier backup at the destination has them. Rows
+//! that are not yet in segments are written to a file in checkpoint format. Of the log, the commits since the last
+//! backup are copied, so that states between two backups can be restored.
 //!
 //! Files of earlier backups that a backup refers to are checked first: the backup fails if one is missing, has another
 //! length or does not match its checksum.
 //!
-//! Crash or failure: at any point; files without a backup that lists them mean nothing, and later ones use them again
-//! or write over them. The database is not touched, but for a file `identity` at the first backup.
+//! Crash or failure: possible at any point; files that no backup lists are ignored, and later backups use or overwrite
+//! them. The database is not changed, except for a file `identity` at the first backup.
 
 mod list;
 mod verify;
@@ -42,9 +42,9 @@ use tidalite_types::time::format_timestamp;
 use tidalite_types::{TableId, TimeUnit, Txn};
 use verify::{problem_of, problem_of_length};
 
-/// Which database commits are of: those of another have the same numbers and other content.
+/// Identifies the database of commits: commits of another database have the same numbers and other content.
 const IDENTITY: &str = "identity";
-/// Commits of the log are kept under this number.
+/// Number of the log file that contains the commits of the log.
 pub(crate) const LOG_NUMBER: u64 = 1;
 
 #[derive(Clone, Debug, Default)]
@@ -53,26 +53,26 @@ pub struct BackupReport {
     pub txn: u64,
     pub files_copied: u64,
     pub bytes_copied: u64,
-    /// Files of earlier backups that this one shares.
+    /// Files of earlier backups that this backup shares.
     pub files_shared: u64,
     pub bytes_shared: u64,
-    /// The first commit before [`BackupReport::txn`] that can be restored from this backup's share of the log; 0 for
-    /// none.
+    /// The first commit before [`BackupReport::txn`] that can be restored from this backup's part of the log; 0 if
+    /// there is none.
     pub log_from: u64,
 }
 
-/// What is copied: nothing of it changes or goes while this lives.
+/// The content to copy: none of it changes or is removed during the life of this value.
 struct Pinned {
     txn: Txn,
     tables: Vec<Arc<TableSnapshot>>,
     state: State,
     persisted: HashMap<TableId, HashMap<tidalite_types::ColumnId, u32>>,
     symbols: Vec<(TableId, u64, Arc<dyn File>)>,
-    /// What views have not seen yet, of the tables they follow.
+    /// Changes of base tables that views have not processed.
     times: HashMap<TableId, Op>,
 }
 
-/// While it lives no file of the log goes.
+/// Prevents the removal of log files during its life.
 struct LogHold<'a>(&'a Shared);
 
 impl Drop for LogHold<'_> {
@@ -107,7 +107,7 @@ pub(crate) fn backup(shared: &Shared, to: &str, go_on: GoOn<'_>) -> Result<Backu
     backup_to(shared, &*to, go_on)
 }
 
-/// As [`crate::Database::backup`], to any destination.
+/// Backs up to any destination, like [`crate::Database::backup`].
 pub(crate) fn backup_to(shared: &Shared, to: &dyn Destination, go_on: GoOn<'_>) -> Result<BackupReport> {
     shared.log_readers.fetch_add(1, SeqCst);
     let hold = LogHold(shared);
@@ -129,14 +129,14 @@ pub(crate) fn backup_to(shared: &Shared, to: &dyn Destination, go_on: GoOn<'_>) 
         items: Vec::new(),
     };
     let mut copy = Copying::new(to, &earlier, go_on, &pinned, &mut list);
-    // First, so that the log is let go of soon.
+    // First, so that the log is released soon.
     copy.log(shared, previous.map_or(Txn(0), |b| b.txn), pinned.txn)?;
     drop(hold);
     copy.symbols(&pinned)?;
     copy.segments(&pinned)?;
     copy.rows_and_manifest(&pinned, &name)?;
     let report = copy.report;
-    // Whatever the list names lasts before the list does.
+    // All files that the list names are durable before the list.
     to.sync()?;
     to.put_new(&format!("{BACKUPS}/{name}"), list.to_text().as_bytes())?;
     to.sync()?;
@@ -144,9 +144,9 @@ pub(crate) fn backup_to(shared: &Shared, to: &dyn Destination, go_on: GoOn<'_>) 
     Ok(report)
 }
 
-/// The tables of one instant and what the manifest says of them.
+/// Returns the tables of one instant and their state in the manifest.
 fn pin(shared: &Shared) -> Result<Pinned> {
-    // No merge is between its edit of the manifest and its publication while this is held.
+    // While this is held, no merge is between its edit of the manifest and its publication.
     let held = shared.lock_manifest();
     let (txn, tables) = shared.tables.all();
     let mut state = held.manifest.state().clone();
@@ -170,7 +170,7 @@ fn pin(shared: &Shared) -> Result<Pinned> {
     Ok(Pinned { txn, tables, state, persisted: held.persisted.clone(), symbols, times })
 }
 
-/// Made at the first backup, by chance.
+/// Returns the random identity, created at the first backup.
 fn identity(fs: &dyn Fs) -> Result<String> {
     let path = Path::new(IDENTITY);
     if let Ok(file) = fs.open(path) {
@@ -193,7 +193,7 @@ fn identity(fs: &dyn Fs) -> Result<String> {
 
 struct Copying<'a> {
     to: &'a dyn Destination,
-    /// Files that complete backups have, by name.
+    /// Files of complete backups, by name.
     there: HashMap<String, Item>,
     list: &'a mut BackupList,
     report: BackupReport,
@@ -217,7 +217,7 @@ impl<'a> Copying<'a> {
         Copying { to, there, list, report, go_on, done: 0, total }
     }
 
-    /// Puts a file into the backup, unless an earlier one has it.
+    /// Adds a file to the backup, unless an earlier backup has it.
     fn add(
         &mut self,
         what: What,
@@ -274,14 +274,14 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// The commits since the last backup, as far as the log still has them.
+    /// Copies the commits since the last backup, as far as the log still has them.
     fn log(&mut self, shared: &Shared, from: Txn, to: Txn) -> Result<()> {
         let commits = Commits::collect(&*shared.fs, from, to)?;
         let Some((first, _)) = commits.records.first() else { return Ok(()) };
         let first = *first;
         self.report.log_from = first.0;
         let bytes = commits.to_file(LOG_NUMBER);
-        // Commits of the same numbers can be of another database, or of a history that a restore ended.
+        // Commits of the same numbers may belong to another database, or to a history that a restore ended.
         let file = format!("log/{}/{:012}-{:012}-{:08x}", self.list.database, first.0, to.0, crc32c::crc32c(&bytes));
         self.add_bytes(What::Log(first, to), file, &bytes)
     }
@@ -317,7 +317,7 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// A segment is known by its number and the checksum in its trailer, which is over all other checksums.
+    /// Copies a segment, identified by its number and the checksum in its trailer, which covers all other checksums.
     fn segment(&mut self, segment: &Segment) -> tidalite_storage::Result<Result<()>> {
         let (meta, path) = (segment.meta(), segment.path());
         let mut trailer = [0; TRAILER_BYTES];
@@ -326,7 +326,7 @@ impl<'a> Copying<'a> {
         let name =
             format!("segments/{:08x}/{:016x}-{:x}-{footer_crc:08x}.seg", segment.table().0, meta.id.0, meta.bytes);
         let is_new = self.there.get(&name).is_none_or(|item| item.bytes != meta.bytes);
-        // What is copied is what was written: damage must not become the only copy of itself.
+        // The copied bytes are verified: a backup must not contain only damaged bytes.
         if is_new && let Some(error) = verify(segment, None, &mut |_| Ok(()))?.problems.into_iter().next() {
             return Err(error);
         }
@@ -343,9 +343,9 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// The rows that are not in segments, as the file of a checkpoint.
+/// Returns the rows that are not in segments in checkpoint format.
 fn rows(pinned: &Pinned) -> Result<Vec<u8>> {
-    // Written to memory: staging is limited, and so is this.
+    // Written to memory, whose size is limited by the limit of staging.
     let memory = OverlayFs::in_memory();
     let mut writer = CheckpointWriter::create(&memory, 1)?;
     for table in &pinned.tables {

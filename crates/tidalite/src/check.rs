@@ -1,9 +1,9 @@
-//! Verifies what is stored: every byte that has a checksum, and that what is said of rows is so.
+//! Verifies stored data: every byte with a checksum, and the statistics of rows.
 //!
-//! In: a data folder that nobody uses, or a database at work. Out: every problem with its place; nothing is changed.
-//! A folder is checked as a whole: manifest, symbol files, checkpoint, log, a recovery above a disk in memory, every
-//! block of every segment, and files that belong to nobody. A running database is checked as of a snapshot of its
-//! tables; of its log only an opening can tell, because it is being written.
+//! Input: an unused data folder, or a running database. Output: every problem with its location; nothing is changed. A
+//! folder is checked completely: manifest, symbol files, checkpoint, log, a recovery on an overlay in memory, every
+//! block of every segment, and files without an owner. A running database is checked in the state of a snapshot of its
+//! tables. Its log can only be checked at open, because it is being written.
 
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result, folder};
@@ -25,18 +25,18 @@ use tidalite_storage::tables::symbol_maps;
 use tidalite_storage::{Segment, SymbolMap, TableSnapshot, symbol_file};
 use tidalite_types::{ColumnId, TableId, TableSchema};
 
-/// Told how many bytes of how many are done; an error from it ends the work.
+/// Progress callback: gets the bytes done and the total bytes; an error ends the work.
 pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
-/// Something that is not as it was written.
+/// A fault in stored data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// Empty when it is not about one table; so are the next two.
+    /// Empty if the problem does not concern one table, like the next two fields.
     pub table: String,
-    /// As SHOW PARTITIONS names it.
+    /// Name in SHOW PARTITIONS.
     pub partition: String,
     pub column: String,
-    /// Within the data folder.
+    /// Path within the data folder.
     pub file: String,
     pub offset: u64,
     pub problem: String,
@@ -45,22 +45,22 @@ pub struct Problem {
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     pub problems: Vec<Problem>,
-    /// Files that belong to nobody; the next opening removes them.
+    /// Files without an owner, which the next open removes.
     pub orphans: Vec<String>,
     pub tables: u64,
     pub segments: u64,
-    /// Rows in segments.
+    /// Number of rows in segments.
     pub rows: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
-    /// Commits read from the log.
+    /// Number of commits read from the log.
     pub commits: u64,
 }
 
 /// Checks a folder that no process uses.
 ///
 /// # Errors
-/// When it is in use, is no data folder, or cannot be read: then nothing is known.
+/// Fails if the folder is in use, is not a data folder, or cannot be read.
 pub fn check_folder(data: &Path, go_on: GoOn<'_>) -> Result<CheckReport> {
     let _lock = folder::lock_existing(data).map_err(|mut error| {
         if error.kind == ErrorKind::Conflict {
@@ -71,10 +71,10 @@ pub fn check_folder(data: &Path, go_on: GoOn<'_>) -> Result<CheckReport> {
     check_files(&(Arc::new(OsFs::new(data)) as Arc<dyn Fs>), go_on)
 }
 
-/// Checks the files of a folder; nobody else may use it.
+/// Checks the files of a folder that is not used otherwise.
 ///
 /// # Errors
-/// As [`check_folder`].
+/// Fails like [`check_folder`].
 pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let found = match manifest::find(&**fs) {
@@ -82,7 +82,7 @@ pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
         Ok(None) => return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest")),
         Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.into()),
         Err(error) => {
-            // Without it nothing says what the other files are.
+            // Without the manifest the meaning of the other files is unknown.
             report.problems.push(of_file("manifest", &error));
             return Ok(report);
         }
@@ -95,7 +95,7 @@ pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
     Ok(report)
 }
 
-/// The tables of a manifest with their symbols, as far as those can be read, and without staged rows.
+/// Returns the tables of a manifest with their readable symbols, and without staged rows.
 pub(crate) fn tables(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) -> Vec<Arc<TableSnapshot>> {
     let store = SegmentStore::new(fs.clone(), 0);
     let mut tables = Vec::new();
@@ -123,7 +123,7 @@ pub(crate) fn tables(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) 
     tables
 }
 
-/// Checkpoint and log by their checksums, then a recovery of which nothing is written.
+/// Checks checkpoint and log by their checksums, then runs a recovery without writing.
 fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) {
     let before = report.problems.len();
     if state.checkpoint.file != 0
@@ -156,11 +156,11 @@ fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) {
     }
 }
 
-/// Checks the tables of a running database as of now.
+/// Checks the current tables of a running database.
 pub(crate) fn check_online(shared: &Shared, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let (state, tables) = {
-        // So that the manifest's file is not changed while it is read.
+        // The lock keeps the manifest's file unchanged during the read.
         let held = shared.lock_manifest();
         if table.is_none()
             && let Err(error) = manifest::find(&*shared.fs)
@@ -178,7 +178,7 @@ pub(crate) fn check_online(shared: &Shared, table: Option<&str>, go_on: GoOn<'_>
     for table in &tables {
         let bytes = state.tables.get(&table.id).map_or(0, |t| t.symbol_bytes);
         if let Err(error) = symbol_file::read(&*shared.fs, table.id, bytes) {
-            // A table dropped meanwhile takes its file with it.
+            // A table that was dropped in the meantime has no file.
             if shared.tables.read().get(table.id).is_some() {
                 report.problems.push(of_symbols(table.id, &table.schema, &error));
             }
@@ -232,7 +232,7 @@ fn of_symbols(table: TableId, schema: &TableSchema, error: &tidalite_storage::Er
     Problem { table: schema.name.clone(), ..of_file(&symbol_file::path_of(table).to_string_lossy(), error) }
 }
 
-/// The byte is in the text of errors about such files.
+/// Returns a problem without a byte offset, which is in the error text.
 fn of_file(file: &str, error: &tidalite_storage::Error) -> Problem {
     let problem = error.to_string();
     let at =
@@ -241,7 +241,7 @@ fn of_file(file: &str, error: &tidalite_storage::Error) -> Problem {
     Problem { file: file.to_owned(), offset, problem, ..Problem::default() }
 }
 
-/// Files that the manifest does not name.
+/// Finds files that the manifest does not name.
 fn orphans(fs: &dyn Fs, state: &State, report: &mut CheckReport) -> Result<()> {
     let list = |dir: &str| fs.list(Path::new(dir)).map_err(|e| tidalite_storage::Error::io("list", Path::new(dir), e));
     let mut known: HashSet<String> = HashSet::new();

@@ -1,11 +1,11 @@
-//! What can be set about a database, apart from the server around it.
+//! Settings of a database, excluding those of the server.
 
 use crate::machine;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite_query::FileAccess;
 
-/// When a commit is acknowledged.
+/// The time at which a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// After the log is synced: the commit survives power loss.
@@ -13,32 +13,34 @@ pub enum Durability {
     Sync,
     /// After the log is written; it is synced at least once in every interval.
     Interval(Duration),
-    /// After the log is written; the operating system syncs when it likes.
+    /// After the log is written; the operating system decides when to sync.
     Os,
 }
 
 #[derive(Clone, Debug)]
 pub struct DatabaseConfig {
-    /// The data folder; created when absent.
+    /// The data folder; created if it does not exist.
     pub data: PathBuf,
     pub durability: Durability,
-    /// Threads that run queries.
+    /// Number of threads that run queries.
     pub query_threads: usize,
-    /// Threads that merge staged rows into partitions.
+    /// Number of threads that merge staged rows into partitions.
     pub merge_threads: usize,
-    /// Rows that come at most this late are expected to come again: the newest rows of their table, for as long as they
-    /// were late, stay in segments of their own.
+    /// Largest lateness of rows that is expected to recur: the newest rows of their table, for the observed lateness,
+    /// stay in separate segments.
     pub merge_lag_max: Duration,
-    /// For tests with few rows: so many late rows that fall into many blocks go to segments beside these.
+    /// Smallest number of late rows, falling into many blocks, that are written to late segments; for tests with few
+    /// rows.
     pub late_rows_min: usize,
-    /// A partition without new rows for this long is written again for size; zero for never.
+    /// Time without new rows after which a partition is rewritten for size; zero for never.
     pub seal_after: Duration,
-    /// Delay of the TTL if empty partitions separate the newest row of a table from all others, in case the time of that
-    /// row is wrong; zero for no delay.
+    /// Delay of the TTL if the time of a table's newest row may be wrong; zero for no delay.
+    ///
+    /// It applies if empty partitions separate the newest row from all others.
     pub ttl_jump_wait: Duration,
-    /// Heavy queries that run at the same time; the others wait. At least 1.
+    /// Largest number of heavy queries that run at the same time; others wait. At least 1.
     pub query_running_max: usize,
-    /// Heavy queries that wait; the others are refused.
+    /// Largest number of waiting heavy queries; others are rejected.
     pub query_queued_max: usize,
     /// Memory limit of the process in bytes of live allocations: statements spill or fail before it. It applies where
     /// the global allocator counts (`tidalite-memory`), and to all databases of the process: the last one opened sets it.
@@ -50,56 +52,56 @@ pub struct DatabaseConfig {
     pub spill_folder: Option<PathBuf>,
     /// Limit of the spill files of all queries together, in bytes.
     pub spill_bytes_max: u64,
-    /// Memory for blocks of segments; a quarter of what there is unless told otherwise.
+    /// Memory for blocks of segments in bytes; the default is a quarter of the memory.
     pub cache_bytes: usize,
-    /// Committed rows in memory; past it writers wait for the merge.
+    /// Limit of committed rows in memory in bytes; above it writers wait for the merge.
     pub staging_bytes: usize,
-    /// Log written since the last checkpoint that triggers the next one: bounds the time of recovery.
+    /// Log bytes since the last checkpoint that trigger the next one, which limits the time of recovery.
     pub log_bytes: u64,
-    /// What a file of the log is allocated with.
+    /// Allocation size of a log file in bytes.
     pub log_file_bytes: u64,
     /// Memory limit for the uncommitted rows of all open transactions, in bytes.
     pub transaction_bytes: usize,
-    /// Statements without a timeout of their own stop after this long; zero for never.
+    /// Timeout of statements without their own timeout; zero for none.
     pub query_timeout: Duration,
-    /// Whether queries may read files of this machine and URLs.
+    /// True if queries may read local files and URLs.
     pub query_reads_files: bool,
-    /// Whether COPY may write files of this machine.
+    /// True if COPY may write local files.
     pub query_writes_files: bool,
     /// Files and hosts that statements and backups may use, if the settings above permit files at all.
     pub file_access: FileAccess,
-    /// Whether operators of ours take the place of the general ones where they can.
+    /// True if Tidalite's operators replace DataFusion's if possible.
     pub query_fast_operators: bool,
-    /// Whether long conditions on several columns become machine code where many rows are asked.
+    /// True if long conditions on several columns are compiled to machine code for many rows.
     pub query_compiles: bool,
-    /// Whether materialized views answer queries on their bases, unless a statement says otherwise.
+    /// True if materialized views answer queries on their bases, unless a statement overrides it.
     pub query_use_materialized_views: bool,
     /// True if the binder plans the queries that it supports; else the rewrites of the first front end plan all.
     pub query_binder: bool,
-    /// Changes are refused; merges and the maintenance of the log go on.
+    /// Rejects changes; merges and the maintenance of the log continue.
     pub is_read_only: bool,
-    /// Statements that take this long or longer are logged; zero for none.
+    /// Duration from which on statements are logged; zero for none.
     pub slow_statement: Duration,
     /// Maximum number of open segment files.
     pub segment_files: usize,
-    /// For tests of slow disks: added to every sync of the log.
+    /// Delay added to every sync of the log, for tests of slow disks.
     pub sync_delay: Duration,
-    /// While a sync of the log takes this long or longer, the next commits are written and synced meanwhile; `None` for
-    /// one sync after the other.
+    /// Duration of a log sync from which on the next commits are written and synced in parallel; `None` for one sync
+    /// after the other.
     pub overlap_syncs_from: Option<Duration>,
-    /// Whether merges and checkpoints happen by themselves; else only by [`crate::Database::settle`].
+    /// True if merges and checkpoints run automatically; otherwise only by [`crate::Database::settle`].
     pub has_background_jobs: bool,
 }
 
-/// Live allocations may take this share of the machine's memory, in percent. Fragmentation and freed pages that the
-/// allocator keeps for ten seconds need the rest.
+/// Largest share of the machine's memory for live allocations, in percent. The rest is for fragmentation and freed
+/// pages, which the allocator keeps for ten seconds.
 const MEMORY_PERCENT: usize = 75;
-/// Blocks have this part of the memory: what is read again and again is mostly theirs, and staging, queries and the system's
-/// own cache of files have to be beside them.
+/// Divisor of the memory for the block cache: blocks are the most frequently read data, and staging, queries and the
+/// page cache need the rest.
 const CACHE_PART: usize = 4;
-/// With less than this every query would read files.
+/// Smallest block cache in bytes; with a smaller one every query would read files.
 const CACHE_BYTES_MIN: usize = 64 << 20;
-/// Where the system does not say what memory there is.
+/// Size of the block cache in bytes if the size of the memory is unknown.
 const CACHE_BYTES: usize = 1 << 30;
 
 /// Fewer running slots would let a few long queries delay queries of a second.
@@ -160,7 +162,7 @@ impl DatabaseConfig {
         self.spill_folder.clone().or_else(within)
     }
 
-    /// Whether the log is written past the system's cache, where no sync would have to write it.
+    /// Returns true if the log is written past the page cache, so that no sync has to write it.
     pub(crate) fn log_bypasses_cache(&self) -> bool {
         self.durability == Durability::Sync
     }

@@ -1,4 +1,4 @@
-//! COPY between a table and a client: `FROM STDIN`, `TO STDOUT`. Whoever speaks to the client brings its bytes.
+//! COPY between a table and a client: `FROM STDIN`, `TO STDOUT`. The protocol layer supplies the bytes of the client.
 
 use crate::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
@@ -8,13 +8,13 @@ pub use tidalite_query::statement::{Copy, CopyFormat, CopyWhat, Name};
 use tidalite_query::statement::{CopyPlace, Statement};
 use tokio::sync::mpsc;
 
-/// Pieces of text on their way from a client.
+/// Number of pieces of text from a client that wait to be parsed.
 const PIECES_WAITING: usize = 4;
 
-/// The COPY that a statement is when it goes from or to the client; `None` for every other statement.
+/// Returns the COPY of a statement that copies from or to the client; `None` for every other statement.
 ///
 /// # Errors
-/// When it is a COPY that cannot be.
+/// Fails if the statement is an invalid COPY.
 pub fn with_client(sql: &str) -> Result<Option<Copy>> {
     match tidalite_query::parse(sql)? {
         Statement::Copy(copy) if matches!(copy.place, CopyPlace::Client) => {
@@ -25,7 +25,7 @@ pub fn with_client(sql: &str) -> Result<Option<Copy>> {
     }
 }
 
-/// Rows that a client sends, being committed. Dropped before [`CopyIn::finish`], those not committed yet never are.
+/// Rows from a client that are being committed. Dropping the value before [`CopyIn::finish`] discards uncommitted rows.
 #[derive(Debug)]
 pub struct CopyIn {
     pieces: mpsc::Sender<Option<Vec<u8>>>,
@@ -48,7 +48,7 @@ impl CopyIn {
         Ok(CopyIn { pieces, done: answer, cancel })
     }
 
-    /// Hands a piece on; waits while those before it are not parsed. False when no more are wanted: the copy has failed.
+    /// Sends a piece, waiting until the previous pieces are parsed. Returns false if the copy has failed.
     pub async fn write(&mut self, piece: Vec<u8>) -> bool {
         tokio::select! {
             biased;
@@ -57,28 +57,28 @@ impl CopyIn {
         }
     }
 
-    /// Ready when it was cancelled.
+    /// Completes when the copy is cancelled.
     pub async fn cancelled(&self) {
         self.cancel.cancelled().await;
     }
 
-    /// No more will come; gives how many rows were copied.
+    /// Ends the input and returns the number of copied rows.
     ///
     /// # Errors
-    /// Of the first record that is no row, of a commit, or why it was cancelled.
+    /// Fails for the first invalid record, a failed commit, or a cancellation.
     pub async fn finish(self) -> Result<u64> {
         let CopyIn { pieces, done, cancel } = self;
         if cancel.is_cancelled() {
             return Err(cancel.reason().into());
         }
-        // A copy that has failed listens no more.
+        // A failed copy has closed the channel.
         let _ = pieces.send(None).await;
         let lost = || Err(Error::new(ErrorKind::Internal, "the copy failed by a bug: it panicked"));
         done.await.unwrap_or_else(|_| lost())
     }
 }
 
-/// The pieces as one text.
+/// A reader of the pieces as one text.
 struct Incoming {
     pieces: mpsc::Receiver<Option<Vec<u8>>>,
     piece: Vec<u8>,

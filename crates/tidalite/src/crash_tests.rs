@@ -1,8 +1,8 @@
-//! What a power loss leaves: every acknowledged commit, once, and no commit in part.
+//! Tests the state after a power loss: every acknowledged commit exists once, and no commit exists in part.
 //!
-//! A fixed story of commits, schema changes, merges and checkpoints runs on a simulated disk. For every file
-//! operation of it the power goes at that operation, what was not synced is lost or reordered at random, and the
-//! database is opened again, checked against a plain model, used on, and opened once more.
+//! A fixed sequence of commits, schema changes, merges and checkpoints runs on a simulated disk. For every file
+//! operation of the sequence, the power is lost at that operation, unsynced content is lost or reordered at random, and
+//! the database is opened again, compared with a plain model, used further, and opened once more.
 
 use crate::{Database, DatabaseConfig, ErrorKind};
 use futures::executor::block_on;
@@ -21,16 +21,16 @@ use tidalite_types::{
 
 const DAY: i64 = 86_400_000_000_000;
 
-/// What a table should hold: timestamp, number, symbol.
+/// Expected content of a table: timestamp, number, symbol.
 type Rows = Vec<(i64, Option<i64>, Option<String>)>;
 type Model = BTreeMap<String, Rows>;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Rows for several tables in one commit: table and the numbers and timestamps of its rows.
+    /// Rows for several tables in one commit: the table, and the numbers and timestamps of its rows.
     Rows(Vec<(&'static str, Vec<(i64, i64)>)>),
     Command(Command),
-    /// Deletes the rows of a table whose number is a multiple, or gives them this much more.
+    /// Deletes the rows of a table whose number is a multiple of a divisor, or adds an amount to their numbers.
     Change {
         table: &'static str,
         multiple: i64,
@@ -43,10 +43,10 @@ enum Step {
 }
 
 fn config() -> DatabaseConfig {
-    // Small log files, so that the story fills several.
+    // Small log files, so that the sequence fills several.
     DatabaseConfig {
         has_background_jobs: false,
-        // One sync after the other: what happens must not hang on which thread comes first.
+        // One sync after the other, so that the result does not depend on thread scheduling.
         overlap_syncs_from: None,
         merge_threads: 1,
         late_rows_min: 1,
@@ -59,7 +59,7 @@ fn open(fs: &SimFs) -> crate::Result<Database> {
     Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(), None)
 }
 
-/// The number decides the symbol, so that many commits bring new ones.
+/// The number determines the symbol, so that many commits add new symbols.
 fn symbol_of(number: i64) -> String {
     if number % 3 == 0 { format!("a symbol longer than a view {}", number / 7) } else { format!("s{}", number % 5) }
 }
@@ -219,7 +219,7 @@ fn create_upserts(name: &str) -> Step {
     Step::Command(Command::CreateTable(table))
 }
 
-/// Rows numbered from `first`, `spread` apart, every third one late.
+/// Returns rows numbered from `first`, `spread` apart, every third one late.
 fn rows(first: i64, count: i64, spread: i64) -> Vec<(i64, i64)> {
     (first..first + count).map(|n| (if n % 3 == 0 { (n - 20) * spread } else { n * spread }, n)).collect()
 }
@@ -275,7 +275,8 @@ fn story() -> Vec<Step> {
     ]
 }
 
-/// Runs the story until a step fails; gives the model after the last step acknowledged and after the one in doubt.
+/// Runs the sequence until a step fails; returns the model after the last acknowledged step and after the step in
+/// doubt.
 fn run(db: &Database, steps: &[Step]) -> (Model, Model) {
     let mut acknowledged = Model::new();
     for step in steps {
@@ -324,7 +325,7 @@ fn a_power_loss_at_any_operation_loses_nothing_acknowledged_and_leaves_nothing_i
                 found == acknowledged || found == in_doubt,
                 "{what}: found {found:#?}, acknowledged {acknowledged:#?}"
             );
-            // It goes on as if nothing had been: new rows, a merge, a checkpoint, and all of it twice over a crash.
+            // Continues with new rows, a merge and a checkpoint, twice with a crash in between.
             let more = [
                 Step::Rows(vec![
                     ("z", rows(9000, 5, 1)),
@@ -367,7 +368,7 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
         for step in story() {
             let mut next = acknowledged.clone();
             apply_to_model(&mut next, &step);
-            // One fault: what it hit may be asked for again, unless it hit the log.
+            // One fault: the failed step may be retried, unless the fault hit the log.
             match apply(&db, &step).or_else(|_| apply(&db, &step)) {
                 Ok(()) => acknowledged = next,
                 Err(error) => {
@@ -382,7 +383,7 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
         sort(&mut acknowledged);
         assert_eq!(content(&db), acknowledged, "fault at operation {operation}");
         drop(db);
-        // The process starts again, then the power goes: what was shown in between stays.
+        // The process restarts, then the power is lost: the content visible in between remains.
         let restarted = fs.killed();
         let shown = content(&open(&restarted).unwrap_or_else(|e| panic!("restart after {operation}: {e}")));
         for seed in 0..3 {
@@ -392,7 +393,7 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
         }
         let again = open(&fs.survivor(operation)).unwrap_or_else(|e| panic!("fault at operation {operation}: {e}"));
         let found = content(&again);
-        // A commit whose sync failed may have survived all the same.
+        // A commit whose sync failed may still have survived.
         assert!(found == acknowledged || Some(&found) == in_doubt.as_ref(), "fault at operation {operation}");
         if is_over {
             break;
@@ -401,8 +402,8 @@ fn a_failed_operation_refuses_commits_or_is_repaired_and_loses_nothing() {
     }
 }
 
-/// A merge whose edit of the manifest failed may be found there all the same by who opens the folder next: rows that
-/// died since would be looked for where they are not.
+/// A merge whose edit of the manifest failed may exist in the manifest at the next open: rows deleted since would be
+/// searched at wrong positions.
 #[test]
 fn rows_that_die_after_a_merge_that_failed_stay_dead() {
     let dying = [
@@ -430,7 +431,7 @@ fn rows_that_die_after_a_merge_that_failed_stay_dead() {
             break;
         }
         failed += 1;
-        // Or nothing more can be written that would say that there was no merge.
+        // Alternatively, nothing more can be written that would revoke the merge.
         fs.set_mood(if is_full { Mood::Full } else { Mood::Well });
         for step in &dying {
             match apply(&db, step) {
@@ -452,8 +453,10 @@ fn rows_that_die_after_a_merge_that_failed_stay_dead() {
     assert!(failed > 10, "{failed}");
 }
 
-/// Small runs are joined while a commit is shown: its first rows with those before it, its later ones with those behind.
-/// A partition that is dropped then leaves the one run, and a merge of it ends within the other as a checkpoint has it.
+/// Small runs are joined while a commit is published: its first rows with previous rows, its later rows with following
+/// rows.
+///
+/// A dropped partition then removes one run, and a merge of it ends within the other run of the checkpoint.
 #[test]
 fn a_partition_dropped_behind_a_checkpoint_does_not_hinder_opening() {
     let fs = SimFs::new(1);
@@ -488,8 +491,8 @@ fn a_partition_dropped_behind_a_checkpoint_does_not_hinder_opening() {
     }
 }
 
-/// What rows of an upsert would replace has to be read, which may fail when their new column, new table and new symbol
-/// are decided already.
+/// An upsert must read the rows that it replaces, which may fail after its new column, new table and new symbol were
+/// decided.
 #[test]
 fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
     let before = [create_upserts("u"), Step::Upsert("u", (0..9).map(|key| (key, key)).collect()), Step::Settle];
@@ -510,7 +513,7 @@ fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
     let names = |db: &Database| -> Vec<(String, usize)> {
         db.all_tables().1.iter().map(|t| (t.schema.name.clone(), t.schema.columns.len())).collect()
     };
-    // Nothing of the segments is in memory yet.
+    // No part of the segments is in memory yet.
     let fs = written.killed();
     let db = open(&fs).unwrap();
     fs.set_mood(Mood::Unreadable);
@@ -518,7 +521,7 @@ fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
     fs.set_mood(Mood::Well);
     assert_eq!(names(&db), [("u".to_owned(), 3)]);
     assert_eq!(content(&db), model);
-    // What the refused one would have added can be added as something else, beside the symbol that it brought.
+    // The names of the rejected upsert can be added with other types, next to the symbol that it added.
     let mut other = wider(1);
     other.columns[2].column_type = ColumnType::Double;
     other.columns[2].column = Column::new(Values::F64(vec![0.5]));
@@ -535,15 +538,17 @@ fn an_upsert_that_cannot_look_up_its_rows_leaves_tables_as_they_were() {
     }
 }
 
-/// The numbers that a table has, in their order.
+/// Returns the numbers of a table, in order.
 fn numbers(db: &Database, table: &str) -> Vec<i64> {
     let mut found: Vec<i64> = content(db).remove(table).unwrap_or_default().iter().filter_map(|row| row.1).collect();
     found.sort_unstable();
     found
 }
 
-/// Writers of which each commits 0, 1, 2 … to a table of its own until that fails: two wait for every answer, one as a
-/// connection's stream does, and one sends all at once. Gives how many were acknowledged to each.
+/// Runs writers that each commit 0, 1, 2 … to a separate table until a commit fails.
+///
+/// Two wait for every answer, one works like the stream of a connection, and one sends all commits at once. Returns the
+/// number of acknowledged commits of each.
 fn write_beside_one_another(db: &Database) -> [usize; 4] {
     const COMMITS: i64 = 12;
     let commit = |table: &str, number: i64| db.commit(vec![batch(table, &[(number, number)])]);
@@ -563,7 +568,7 @@ fn write_beside_one_another(db: &Database) -> [usize; 4] {
     })
 }
 
-/// While syncs overlap: the power goes, or an operation fails, at any moment.
+/// With overlapping syncs, the power is lost or an operation fails at any moment.
 #[test]
 fn overlapping_syncs_lose_and_double_nothing() {
     let config = || DatabaseConfig {
@@ -588,7 +593,7 @@ fn overlapping_syncs_lose_and_double_nothing() {
             }
             let acknowledged = write_beside_one_another(&db);
             ends[usize::from(acknowledged == [12; 4])] = true;
-            // What is seen is durable.
+            // Visible commits are durable.
             let seen = tables.map(|table| numbers(&db, table).len());
             for survivor in 0..2 {
                 let db = open(&fs.survivor(survivor)).unwrap();

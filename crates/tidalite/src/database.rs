@@ -32,28 +32,28 @@ use tidalite_storage::{TableSnapshot, Tables};
 use tidalite_types::pg_type::PgType;
 use tidalite_types::{Batch, Command, TableId, TableSchema, TimeChange, Txn};
 
-/// A handle; clones share the database. Dropping the last one closes it as [`Database::close`] does.
+/// A handle of a database; clones share the database. Dropping the last one closes it like [`Database::close`].
 #[derive(Clone, Debug)]
 pub struct Database {
     inner: Arc<Inner>,
 }
 
-/// Closes the database when it goes.
+/// Closes the database when it is dropped.
 #[derive(Debug)]
 struct Inner {
     core: Arc<Core>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held for as long as the folder is in use.
+    /// Held as long as the folder is in use.
     _lock: Option<File>,
 }
 
-/// What statements need, those of the database's own threads, too: these must not keep it open.
+/// State for statements and for the database's own threads, which must not keep the database open.
 #[derive(Debug)]
 struct Core {
     shared: Arc<Shared>,
-    /// Made at the first statement: a database that is only written needs no query engine.
+    /// Created at the first statement: a database without statements needs no query engine.
     sessions: OnceLock<Sessions>,
-    /// Gone once the database is closed.
+    /// `None` after the database was closed.
     requests: Mutex<Option<Requests>>,
     jobs: Arc<Mutex<Jobs>>,
 }
@@ -66,22 +66,23 @@ impl std::ops::Deref for Inner {
     }
 }
 
-/// A merge takes all that is staged of a table, up to twice the limit; a text column of it must stay below 2 GiB.
+/// Limit of staged bytes: a merge takes all staged rows of a table, up to twice the limit; a text column must stay
+/// below 2 GiB.
 const STAGING_BYTES_MAX: usize = 900 << 20;
-/// How often timed views are looked at.
+/// Interval between checks of timed views.
 const VIEWS_TICK: Duration = Duration::from_millis(250);
 
 impl Database {
     /// Opens or creates the folder, replays the log and starts the background threads. Blocks.
     pub fn open(config: DatabaseConfig) -> Result<Database> {
         let lock = folder::create_and_lock(&config.data)?;
-        // A killed process leaves spill files.
+        // A killed process may leave spill files.
         config.spill_folder().iter().for_each(|folder| spill::clean(folder));
         let fs = OsFs::new(&config.data);
         Database::open_on(Arc::new(fs), config, Some(lock))
     }
 
-    /// Opens a database on files that are not the operating system's: `config.data` is not looked at.
+    /// Opens a database on other files than the operating system's; `config.data` is ignored.
     pub fn open_on(fs: Arc<dyn Fs>, mut config: DatabaseConfig, lock: Option<File>) -> Result<Database> {
         config.staging_bytes = config.staging_bytes.min(STAGING_BYTES_MAX);
         tidalite_memory::set_budget(config.memory_bytes);
@@ -114,24 +115,26 @@ impl Database {
         Ok(Database { inner: Arc::new(Inner { core, threads: Mutex::new(threads), _lock: lock }) })
     }
 
-    /// Commits the batches, all or none of them; ready when they are durable (as configured) and visible.
-    /// Tables and columns that do not exist are created.
+    /// Commits all batches or none; completes when they are durable (as configured) and visible.
+    /// Missing tables and columns are created.
     /// Commits submitted by one caller take effect in the order of the calls, awaited or not.
-    /// While writers outrun the merge the future waits (back-pressure).
+    /// Back-pressure: the future waits while writers are faster than the merge.
     #[must_use]
     pub fn commit(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>> {
         self.inner.rows(batches, RowsMode::Create).map(|r| r.map(|c| c.txn)).boxed()
     }
 
-    /// As [`Database::commit`], but when a row is refused, the rows of the lines before it ([`Batch::lines`]) are
-    /// committed all the same, in every batch, and the refusal comes back beside the commit.
+    /// Commits the rows before the first rejected row, like [`Database::commit`].
+    ///
+    /// Rows of earlier lines ([`Batch::lines`]) are committed in every batch, and the error is returned with the
+    /// commit.
     #[must_use]
     pub fn commit_until_refused(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<(Txn, Option<Error>)>> {
         let committed = self.inner.rows(batches, RowsMode::CreatePrefix);
         committed.map(|r| r.map(|c| (c.txn, c.refused.into_iter().next()))).boxed()
     }
 
-    /// As [`Database::commit`], but skips refused rows.
+    /// Commits valid rows like [`Database::commit`], and skips rejected rows.
     ///
     /// Returns the commit and the reasons in line order, each with the line of its row ([`Batch::lines`]).
     #[must_use]
@@ -139,21 +142,21 @@ impl Database {
         self.inner.rows(batches, RowsMode::CreateValid).map(|r| r.map(|c| (c.txn, c.refused))).boxed()
     }
 
-    /// Runs one SQL statement. Rows come as a stream; dropping it stops the query.
+    /// Runs one SQL statement. Rows are returned as a stream; dropping it stops the query.
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
         self.inner.sessions().execute(self.host(), sql, options)
     }
 
-    /// Takes the rows of a `COPY … FROM STDIN`, which `sql` is.
+    /// Starts a `COPY … FROM STDIN`, given by `sql`.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// Fails if no thread can be started.
     pub fn copy_in(&self, sql: &str, copy: Copy, options: QueryOptions) -> Result<CopyIn> {
         self.inner.sessions().copy_in(self.host(), sql, copy, options)
     }
 
-    /// Begins a transaction; it holds no resources before its first statement.
+    /// Begins a transaction, which holds no resources before its first statement.
     #[must_use]
     pub fn begin(&self, isolation: Isolation) -> Transaction {
         let sessions = self.inner.sessions().clone();
@@ -165,8 +168,9 @@ impl Database {
         Arc::new(Handle { core: self.inner.core.clone(), _open: Some(self.inner.clone()) })
     }
 
-    /// Finds the types of the parameters and of the result of a statement, without running it. `types` are the known
-    /// types of parameters, in their order. The timeout and a cancel request end it as they end the statement.
+    /// Returns the types of a statement's parameters and result without running it.
+    ///
+    /// `types` are the known types of parameters, in order. The timeout and a cancel request end it like a statement.
     #[must_use]
     pub fn describe(
         &self,
@@ -183,13 +187,13 @@ impl Database {
         self.inner.submit(Work::Command(command)).map(|r| r.map(|c| c.txn)).boxed()
     }
 
-    /// The last visible commit, and every table as of it.
+    /// Returns the last visible commit, and every table in its state.
     #[cfg(test)]
     pub(crate) fn all_tables(&self) -> (Txn, Vec<Arc<TableSnapshot>>) {
         self.inner.shared.tables.all()
     }
 
-    /// Submits work of several writers so that it becomes one group of the log, in this order.
+    /// Submits requests of several writers as one group of the log, in this order.
     #[cfg(test)]
     pub(crate) fn submit_together(&self, works: Vec<Work>) -> Vec<BoxFuture<'static, Result<Committed>>> {
         let (requests, answers): (Vec<_>, Vec<_>) = works
@@ -204,7 +208,7 @@ impl Database {
         answers
     }
 
-    /// One step of what runs in the background.
+    /// Returns the background jobs for single steps.
     #[cfg(test)]
     pub(crate) fn jobs(&self) -> std::sync::MutexGuard<'_, Jobs> {
         lock(&self.inner.jobs)
@@ -248,7 +252,7 @@ impl Database {
         self.inner.sessions.get().map_or(0, Sessions::begun)
     }
 
-    /// What runs now.
+    /// Returns the running statements.
     #[must_use]
     pub fn activity(&self) -> Vec<Activity> {
         self.inner.sessions().activity()
@@ -260,18 +264,18 @@ impl Database {
         self.inner.sessions().front_end_counts()
     }
 
-    /// Stops the statement of [`Activity::id`]; false when there is none.
+    /// Stops the statement of [`Activity::id`]; returns false if there is none.
     pub fn cancel(&self, id: u64) -> bool {
         self.inner.sessions().cancel(id)
     }
 
-    /// The schema of a table, by name without regard to case.
+    /// Returns the schema of a table, by case-insensitive name.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
         self.inner.shared.tables.read().by_name(name).map(|t| t.schema.clone())
     }
 
-    /// Names of tables and materialized views, in no order.
+    /// Returns the names of tables and materialized views, in no order.
     #[must_use]
     pub fn table_names(&self) -> Vec<String> {
         let (_, tables) = self.inner.shared.tables.all();
@@ -302,27 +306,27 @@ impl Database {
         metrics
     }
 
-    /// Verifies every block of a table, or of all with what is around them. Blocks; writing and reading go on.
+    /// Verifies every block of a table, or of all tables and other files. Blocks; writes and reads continue.
     pub fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport> {
         check::check_online(&self.inner.shared, table, go_on)
     }
 
-    /// Copies what is new since the last backup to a folder, all as of one commit. Blocks; writing and reading go on.
+    /// Copies changes since the last backup to a folder, in the state of one commit. Blocks; writes and reads continue.
     pub fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport> {
         backup::backup(&self.inner.shared, to, go_on)
     }
 
-    /// Merges everything committed so far into segments and writes a checkpoint. Blocks.
+    /// Merges all commits so far into segments and writes a checkpoint. Blocks.
     pub fn settle(&self) -> Result<()> {
         lock(&self.inner.jobs).settle()
     }
 
-    /// Merges everything committed so far to a table and writes its partitions again for size. Blocks.
+    /// Merges all commits of a table so far and rewrites its partitions for size. Blocks.
     pub fn seal(&self, table: &str) -> Result<()> {
         self.inner.seal(table)
     }
 
-    /// Refuses new commits, finishes those under way, writes a checkpoint and stops the threads. Blocks.
+    /// Rejects new commits, finishes running ones, writes a checkpoint and stops the threads. Blocks.
     pub fn close(&self) -> Result<()> {
         self.inner.close()
     }
@@ -333,7 +337,7 @@ impl Core {
         self.submit(Work::Rows { batches, mode })
     }
 
-    /// Submits a change of a client; a read-only database refuses the change.
+    /// Submits a change of a client; a read-only database rejects it.
     fn submit(&self, work: Work) -> BoxFuture<'static, Result<Committed>> {
         if self.shared.config.is_read_only {
             return futures::future::ready(Err(read_only_database("the change"))).boxed();
@@ -359,7 +363,7 @@ impl Core {
         self.sessions.get_or_init(|| Sessions::new(&self.shared.config))
     }
 
-    /// Looks after materialized views until the database closes. A database without any needs no query engine for it.
+    /// Refreshes materialized views until the database closes. Without views no query engine is created.
     fn refresh_views(self: &Arc<Core>) {
         let mut views = ViewJob::new();
         while !self.shared.is_closing.load(SeqCst) {
@@ -381,14 +385,14 @@ impl Inner {
         self.shared.is_closing.store(true, SeqCst);
         self.shared.ask_for_merge();
         self.shared.ask_for_refresh();
-        // A refresh under way would keep the threads from ending.
+        // A running refresh would keep the threads from ending.
         if self.shared.config.has_background_jobs
             && let Some(sessions) = self.sessions.get()
         {
             sessions.cancel_refreshes();
         }
         drop(sender);
-        // The last to start was the commit thread; the one before it, if any, stops by itself now.
+        // The commit thread started last; the previous thread, if any, stops by itself now.
         let mut threads: Vec<_> = lock(&self.threads).drain(..).collect();
         let commit_thread = threads.pop();
         let mut is_well = threads.into_iter().all(|t| t.join().is_ok());
@@ -414,7 +418,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     thread.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start thread {name}: {e}")))
 }
 
-/// Keeps merges of a table away while it lives.
+/// Holds merges of a table during its life.
 struct Hold {
     tables: Arc<Tables>,
     table: TableId,
@@ -426,10 +430,10 @@ impl Drop for Hold {
     }
 }
 
-/// What statements may do to the database.
+/// The operations of statements on the database.
 struct Handle {
     core: Arc<Core>,
-    /// A statement that runs keeps the database open.
+    /// A running statement keeps the database open.
     _open: Option<Arc<Inner>>,
 }
 
@@ -467,7 +471,7 @@ impl Host for Handle {
     fn seal(&self, table: &str) -> BoxFuture<'static, Result<()>> {
         let (core, table) = (self.core.clone(), table.to_owned());
         let (done, sealed) = futures::channel::oneshot::channel();
-        // It takes seconds, which the threads of queries must not wait for.
+        // A seal takes seconds, which the query threads must not wait for.
         let started = spawn("tidalite-seal", move || drop(done.send(core.seal(&table))));
         async move {
             started?;

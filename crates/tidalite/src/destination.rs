@@ -1,8 +1,8 @@
-//! Where backups are kept: files by name, put once as a whole and never changed.
+//! Destinations of backups: named files that are written once completely and never changed.
 //!
-//! In: bytes under a name. Out: the same. A name is there only once all of its bytes are, durably; whoever writes under
-//! a name that exists writes the same bytes, so the last to come may win.
-//! A folder is one; [`objects`] are stores like S3.
+//! Input: bytes with a name. Output: the same. A name exists only once all of its bytes are durable. Writers of an
+//! existing name write the same bytes, so the last writer may win. A folder is a destination; [`objects`] are stores
+//! like S3.
 
 mod objects;
 
@@ -19,34 +19,34 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::fs::{File, Fs};
 
-/// The folder in it that names backups: where it is, other files are ours.
+/// Folder of the backup lists: a destination with this folder contains only files of backups.
 pub const BACKUPS: &str = "backups";
 
-/// Everything that backups have of their own at a destination.
+/// All top-level names of backups at a destination.
 const OURS: [&str; 6] = [BACKUPS, "log", "manifests", "rows", "segments", "symbols"];
 
-/// Bytes are copied in pieces of this size.
+/// Size in bytes of the pieces of a copy.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
 pub trait Destination: Send + Sync + Debug {
-    /// As the user named it.
+    /// Returns the name that the user gave.
     fn name(&self) -> String;
-    /// Names in a folder, sorted; none when it is not there.
+    /// Returns the names in a folder, sorted; empty for a missing folder.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
     fn open(&self, name: &str) -> Result<Arc<dyn File>>;
-    /// As `open`; `None` if there is no such name.
+    /// Opens a file like `open`; `None` if the name does not exist.
     fn find(&self, name: &str) -> Result<Option<Arc<dyn File>>>;
     /// Returns true if reads of files cost no money.
     fn is_near(&self) -> bool {
         true
     }
-    /// Writes `len` bytes that `read` gives in order. The name exists when this returns, all of it or not at all.
-    /// Asked for no bytes, `read` only says whether to go on.
+    /// Writes `len` bytes from `read` in order. When it returns, the name exists completely or not at all.
+    /// With an empty buffer, `read` only reports cancellation.
     fn put(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()>;
-    /// Makes every name put so far durable.
+    /// Makes all written names durable.
     fn sync(&self) -> Result<()>;
 
-    /// Writes a name that nobody else may write: where two do, one is refused.
+    /// Writes a name that must not exist: of two writers, one is rejected.
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.put_bytes(name, bytes)
     }
@@ -70,12 +70,12 @@ pub trait Destination: Send + Sync + Debug {
     }
 }
 
-/// A folder on a disk, here or mounted.
+/// A folder on a local or mounted disk.
 #[derive(Debug)]
 pub struct Folder {
     fs: Arc<dyn Fs>,
     name: String,
-    /// Folders with names that are not durable yet.
+    /// Folders with names that are not yet durable.
     unsynced: Mutex<BTreeSet<PathBuf>>,
 }
 
@@ -119,7 +119,7 @@ impl Destination for Folder {
         let written = write(&*file, len, read, |action, e| self.failed(action, &part, e));
         let put = written.and_then(|()| self.fs.rename(&part, path).map_err(|e| self.failed("rename", path, e)));
         if put.is_err() {
-            // Something half-written that nobody asks for.
+            // An incomplete file without readers.
             let _ = self.fs.remove(&part);
         }
         let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +129,7 @@ impl Destination for Folder {
 
     fn sync(&self) -> Result<()> {
         let folders = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
-        // Inner folders first: a name lasts only in a folder that does.
+        // Inner folders first: a name is durable only in a durable folder.
         folders.iter().rev().try_for_each(|f| self.fs.sync_dir(f).map_err(|e| self.failed("sync", f, e)))
     }
 }
@@ -150,17 +150,17 @@ fn write(
     file.sync().map_err(|e| failed("sync", e))
 }
 
-/// Different for every call, also of other processes that write to the same place.
+/// Returns a name that is unique across calls, including those of other processes with the same destination.
 fn unique() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
     format!("{}-{nanos}-{}", std::process::id(), CALLS.fetch_add(1, Relaxed))
 }
 
-/// The folder or URL that a user named; a folder is created when `is_new` and absent.
+/// Opens the folder or URL that a user gave; a missing folder is created if `is_new` is true.
 ///
 /// # Errors
-/// When it cannot be reached, or has other files in it than backups; unless `is_new`, when there is nothing there.
+/// Fails if it cannot be reached or has files other than backups, and, unless `is_new`, if it does not exist.
 pub fn open(text: &str, is_new: bool) -> Result<Box<dyn Destination>> {
     let destination: Box<dyn Destination> = match text.split_once("://") {
         Some((scheme, _)) if objects::SCHEMES.contains(&scheme) => Box::new(objects::open(text)?),
@@ -174,7 +174,7 @@ pub fn open(text: &str, is_new: bool) -> Result<Box<dyn Destination>> {
         None => Box::new(folder(text, is_new)?),
     };
     let names = destination.list("")?;
-    // A first backup that was cut short has left files, and no list of any.
+    // A first backup that was interrupted has left files without a list.
     if !names.is_empty() && !names.iter().any(|name| OURS.contains(&name.as_str())) {
         let message = format!("{text} has files in it that are no backups: give a folder of their own to backups");
         return Err(Error::new(ErrorKind::Invalid, message));

@@ -1,10 +1,10 @@
-//! One error for everything the database refuses or fails at.
+//! The error type for all rejected requests and failures of the database.
 
 pub use tidalite_types::{ErrorKind, SqlState};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Texts are as in PostgreSQL: lower case, no full stop, the object named; detail and hint apart.
+/// An error with texts in PostgreSQL's style: lower case, no full stop, naming the object, with detail and hint apart.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -13,7 +13,7 @@ pub struct Error {
     pub message: String,
     /// Byte offset into the statement, counted from 0, of the offending character.
     pub position: Option<usize>,
-    /// Line of a line protocol request, counted from 1, that the error is about.
+    /// Line of a line protocol request, counted from 1.
     pub line: Option<u64>,
     pub hint: Option<String>,
     /// The SQLSTATE, if it differs from the code that follows from the kind and the message.

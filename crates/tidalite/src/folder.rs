@@ -1,4 +1,4 @@
-//! The data folder and who may use it.
+//! The data folder and its lock.
 
 use crate::{Error, ErrorKind, Result};
 use std::fs::{File, TryLockError};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 const LOCK: &str = "lock";
 
-/// Creates the folder when absent and takes it for this process, for as long as the file is open.
+/// Creates the folder if it does not exist and locks it for this process, as long as the file is open.
 pub(crate) fn create_and_lock(data: &Path) -> Result<File> {
     std::fs::create_dir_all(data).map_err(|e| refused("create", data, &e))?;
     let file = File::create(data.join(LOCK)).map_err(|e| refused("lock", data, &e))?;
@@ -15,7 +15,7 @@ pub(crate) fn create_and_lock(data: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Takes a folder that is there, also one on a disk that cannot be written. `None` when it was never in use.
+/// Locks an existing folder, including one on a read-only disk. Returns `None` if it was never in use.
 pub(crate) fn lock_existing(data: &Path) -> Result<Option<File>> {
     if !data.is_dir() {
         return Err(Error::new(ErrorKind::NotFound, format!("there is no data folder {}", data.display())));

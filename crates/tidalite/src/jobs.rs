@@ -1,10 +1,11 @@
-//! What runs in the background: merges, checkpoints, and the removal of files nobody needs.
+//! Background jobs: merges, checkpoints, and the removal of obsolete files.
 //!
-//! One thread decides and helpers merge several tables at a time. Every step can fail and is tried again: a full disk
-//! stops nothing but itself. A merge whose table lost rows by force meanwhile is thrown away.
+//! One thread schedules the jobs, and helpers merge several tables at a time. Every step can fail and is retried: a
+//! full disk stops only the affected step. The merge of a table whose rows were removed in the meantime is discarded.
 //!
-//! Order: the log is synced up to the merged commits before the manifest names them, segments and symbols before the
-//! manifest, the manifest before readers see them; files go when neither manifest nor any reader has them.
+//! Order: the log is synced up to the merged commits before the manifest names them; segments and symbols are written
+//! before the manifest, and the manifest before readers see them. Files are removed when neither the manifest nor any
+//! reader uses them.
 
 mod compact;
 mod expire;
@@ -35,46 +36,46 @@ use tidalite_storage::{Run, Segment, TableSnapshot, symbol_file};
 use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
 use watch::{Due, Limits, Watch};
 
-/// A tenth of the share of a thread of normal priority, when all want to run.
+/// Nice level with about a tenth of the share of a thread of normal priority under contention.
 const MERGE_NICENESS: i32 = 10;
-/// With this part of the staging limit filled, the thread of jobs does not pause.
+/// Divisor of the staging limit; above this fill the jobs thread does not pause.
 const HURRY_PART: usize = 4;
-/// How often the thread looks for work when nobody asks.
+/// Interval between checks for work without a request.
 const TICK: Duration = Duration::from_millis(100);
-/// Tables with a TTL are looked at this often.
+/// Interval between checks of tables with a TTL.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval between writes of the mark of the log.
 const MARK_INTERVAL: Duration = Duration::from_secs(1);
-/// After a failure nothing is tried for this long, unless somebody waits; after each further one for twice as long.
+/// Pause after a failure, unless a caller waits; doubled by each further failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// Doublings of it.
+/// Largest number of doublings.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Jobs {
     shared: Arc<Shared>,
-    /// To the commit thread, until the database closes.
+    /// Channel to the commit thread, until the database closes.
     requests: Option<Requests>,
     watch: Watch,
     seals: Seals,
     compactions: Compactions,
-    /// Replaced segments that a reader may still have.
+    /// Replaced segments that a reader may still use.
     obsolete: Vec<Arc<Segment>>,
-    /// Segments that may go once the manifest has certainly let go of them: those that removals took out of tables,
-    /// and those of merges that could not be published.
+    /// Segments that may be removed once the manifest certainly no longer names them: segments that removals took out
+    /// of tables, and those of merges that could not be published.
     doubtful: Mutex<Vec<Arc<Segment>>>,
-    /// Bytes of log from before this opening, then what had been written at the last checkpoint.
+    /// Log bytes from before this open, and log bytes written until the last checkpoint.
     log_bytes_before: u64,
     log_bytes_checkpointed: u64,
     retry_at: Option<Instant>,
-    /// Rounds that failed since the last that did not.
+    /// Number of failed rounds since the last successful one.
     failures: u32,
-    /// When tables with a TTL were looked at last.
+    /// Time of the last check of tables with a TTL.
     expired_at: Option<Instant>,
     jumps: Jumps,
-    /// When the mark of the log was written last.
+    /// Time of the last write of the log's mark.
     marked_at: Option<Instant>,
-    /// Whether merges write every segment with dead rows again, not only those where it pays.
+    /// True if merges rewrite every segment with deleted rows, not only those for which it pays.
     reclaims_all: bool,
 }
 
@@ -99,10 +100,12 @@ impl Jobs {
         }
     }
 
-    /// Looks after the database until it closes. This thread, and those it starts to merge, give way to commits and
-    /// queries; when writers have to wait for the merge it gets the processors all the same.
+    /// Runs the jobs until the database closes.
+    ///
+    /// This thread and its helpers have lower priority than commits and queries; if writers wait for the merge,
+    /// processors are free for it.
     pub(crate) fn run(jobs: &Mutex<Jobs>, shared: &Shared) {
-        // Refused only where priorities do not exist: then merges compete like everybody.
+        // Fails only on systems without priorities: merges then compete equally.
         let _ = rustix::process::nice(MERGE_NICENESS);
         ask_for_long_turns();
         while !shared.is_closing.load(SeqCst) {
@@ -110,7 +113,7 @@ impl Jobs {
             let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
             if jobs.retry_at.is_none_or(|at| at <= Instant::now()) {
                 let due = jobs.due();
-                // What went wrong is noted and tried again.
+                // Errors were recorded and are retried.
                 let _ = jobs.round(&due);
                 if due.is_empty() {
                     jobs.compact_some(Instant::now());
@@ -138,10 +141,10 @@ impl Jobs {
         }
     }
 
-    /// Makes the next file of the log when there is none. Without it the log goes on all the same, with slower syncs.
+    /// Makes the next log file if there is none. Without it the log continues, with slower syncs.
     fn make_spare(&self) {
         let shared = &self.shared;
-        // Commits want the disk, too. Where many rows wait for merges, or somebody for this thread, that is more urgent.
+        // Commits also use the disk. If many rows wait for merges, or a caller for this thread, these are more urgent.
         let pause = |took| {
             if shared.tables.read().staged().bytes < shared.config.staging_bytes / HURRY_PART {
                 shared.pause(took);
@@ -156,7 +159,7 @@ impl Jobs {
         }
     }
 
-    /// Drops what is older than a TTL, merges everything staged now, then writes a checkpoint.
+    /// Drops partitions older than a TTL, merges all staged rows, then writes a checkpoint.
     pub(crate) fn settle(&mut self) -> Result<()> {
         if !self.shared.config.is_read_only {
             self.expire(now());
@@ -164,7 +167,7 @@ impl Jobs {
         self.merge_all()
     }
 
-    /// Merges everything staged now, then writes a checkpoint.
+    /// Merges all staged rows, then writes a checkpoint.
     pub(crate) fn merge_all(&mut self) -> Result<()> {
         let tables = self.shared.tables.all().1;
         let with_work = tables.iter().filter(|t| !t.runs.is_empty() || !t.dead.is_empty());
@@ -178,19 +181,19 @@ impl Jobs {
         Ok(())
     }
 
-    /// Weaves all late segments in, but for groups with a damaged one.
+    /// Compacts all late segments, except for groups with a damaged one.
     fn compact_all(&mut self) -> Result<()> {
         let with_late = |t: &&Arc<TableSnapshot>| late_of(&t.segments).next().is_some();
         let tables: Vec<TableId> = self.shared.tables.all().1.iter().filter(with_late).map(|t| t.id).collect();
         for &table in &tables {
             self.compact_table(table)?;
         }
-        // Segments with dead rows beside which others were put.
+        // Segments with deleted rows that had late segments.
         let left: Vec<Due> = tables.into_iter().map(|id| Due { id, keeps: false }).collect();
         self.round(&left)
     }
 
-    /// The last thing done: what is staged goes to a checkpoint, and the commit thread hears no more from here.
+    /// The last step of a close: writes staged rows to a checkpoint, and ends the requests to the commit thread.
     pub(crate) fn finish(&mut self) -> Result<()> {
         let result = self.checkpoint();
         self.purge();
@@ -221,7 +224,7 @@ impl Jobs {
                 self.watch.merged(due.id, self.left_staged(due.id), Instant::now());
             }
             self.shared.merge_ended(failure.as_ref().map(Error::to_string));
-            // Not awaited: the commit thread may itself be waiting for the next merge.
+            // Not awaited, because the commit thread may be waiting for the next merge.
             drop(self.ask(Work::Wake));
         }
         if (self.is_log_long() || self.shared.tables.read().has_removed())
@@ -236,8 +239,8 @@ impl Jobs {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Merges one table, without the checkpoint that may be due; every other time only what is older than the middle of
-    /// what is staged.
+    /// Merges one table without a due checkpoint; every second call merges only rows older than the middle of the
+    /// staged times.
     #[cfg(test)]
     pub(crate) fn merge_now(&mut self, table: TableId) -> Result<()> {
         let middle = |version: &TableSnapshot| {
@@ -278,7 +281,7 @@ impl Jobs {
         error
     }
 
-    /// Tables to merge now.
+    /// Returns the tables to merge now.
     fn due(&mut self) -> Vec<Due> {
         let (_, tables) = self.shared.tables.all();
         let limits = self.limits();
@@ -295,7 +298,7 @@ impl Jobs {
         }
     }
 
-    /// Whether a recovery would have more to read than it should.
+    /// Returns true if a recovery would have to read more than the limit.
     fn is_log_long(&self) -> bool {
         let written = self.shared.counters.log_written_bytes.load(Relaxed);
         self.log_bytes_before + written - self.log_bytes_checkpointed > self.shared.config.log_bytes
@@ -307,8 +310,7 @@ impl Jobs {
         self.merge_table(due.id, threads, kept_from)
     }
 
-    /// Merges what is staged of a table, but for rows from the time on that `kept_from` gives; gives the segments that
-    /// were replaced.
+    /// Merges the staged rows of a table, except rows from the time of `kept_from` on; returns the replaced segments.
     fn merge_table(
         &self,
         table: TableId,
@@ -322,7 +324,7 @@ impl Jobs {
             return Ok(Vec::new());
         }
         let started = Instant::now();
-        // The manifest must not know of commits that the log could still lose: neither of rows nor of the schema.
+        // The manifest must not refer to commits that the log could still lose: neither to rows nor to the schema.
         block_on(self.ask(Work::Sync))?;
         let mut next_segment = || self.next_segment();
         let options = MergeOptions {
@@ -335,7 +337,7 @@ impl Jobs {
         for error in &merged.damaged {
             tracing::error!(%error, "a damaged segment was left alone by a merge; new rows are in segments beside it");
         }
-        // The edit may have reached the disk all the same: the files can go after the next one that did.
+        // A failed edit may have reached the disk: the files may be removed after the next successful edit.
         let is_shown = self.publish(&input, &merged).inspect_err(|_| self.doubt(&merged.added))?;
         let counters = &self.shared.counters;
         counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
@@ -365,7 +367,7 @@ impl Jobs {
         Ok(merged.removed)
     }
 
-    /// What the last merge of a table left staged, without what came since.
+    /// Returns the size of the rows that the last merge of a table left staged, excluding later rows.
     fn left_staged(&self, table: TableId) -> Staged {
         let manifest = self.shared.lock_manifest();
         let known = manifest.manifest.state().tables.get(&table);
@@ -376,8 +378,9 @@ impl Jobs {
         Staged::of(&runs.cloned().collect::<Vec<_>>())
     }
 
-    /// Before this time nothing of some staged commits is left: a merge must not leave older rows of others, for the
-    /// manifest says one time for all.
+    /// Returns the time before which some staged commits have no rows left.
+    ///
+    /// A merge must not leave older rows of other commits, because the manifest has one time for all.
     fn taken_before(&self, table: TableId) -> i64 {
         let manifest = self.shared.lock_manifest();
         let known = manifest.manifest.state().tables.get(&table);
@@ -385,7 +388,8 @@ impl Jobs {
         taken.map_or(i64::MIN, |taken| taken.before)
     }
 
-    /// An edit that failed may have reached the disk all the same: the files can go after the next one that did.
+    /// Records segments of a failed edit, which may have reached the disk: they may be removed after the next
+    /// successful edit.
     fn doubt(&self, added: &[Arc<Segment>]) {
         self.doubtful.lock().unwrap_or_else(PoisonError::into_inner).extend(added.iter().cloned());
     }
@@ -394,7 +398,7 @@ impl Jobs {
         SegmentId(self.shared.next_segment.fetch_add(1, SeqCst))
     }
 
-    /// Puts segments that were written from others into their place; false when the table changed so that it is void.
+    /// Replaces segments by segments written from them; returns false if a change of the table invalidated them.
     fn replace(&mut self, input: &MergeInput, merged: Merged) -> Result<bool> {
         self.shared.counters.segment_written_bytes.fetch_add(merged.written_bytes, Relaxed);
         let is_shown = self.publish(input, &merged).inspect_err(|_| self.doubt(&merged.added))?;
@@ -402,19 +406,19 @@ impl Jobs {
         Ok(is_shown)
     }
 
-    /// Puts a merge into the manifest, then before the readers; false when the table changed so that it is void.
+    /// Writes a merge to the manifest, then publishes it; returns false if a change of the table invalidated it.
     fn publish(&self, input: &MergeInput, merged: &Merged) -> Result<bool> {
         let (id, version) = (input.version.id, &input.version);
-        // Whoever deletes rows of segments or runs holds this until it is published: what died is known.
+        // Deletions of rows hold this lock until their publication, so the deleted rows are known.
         let _deletes = self.shared.lock_deletes();
-        // Whoever removes rows by force takes this lock, too: what is current now is so until the end.
+        // Removals of rows also take this lock, so the current version stays current until the end.
         let mut manifest = self.shared.lock_manifest();
         if !self.shared.tables.read().is_current(input) {
             return Ok(false);
         }
         let died = self.shared.tables.read().died_since(input);
         let dead = if died.is_empty() { Vec::new() } else { merged.moved(version, &died)? };
-        // After an edit that failed, what the disk says is known again before anything builds on it.
+        // After a failed edit, the state on disk is determined before the next edit.
         manifest.manifest.mend()?;
         // Only merges add segments, and there is one merge of a table at a time.
         let mut after: Vec<Arc<Segment>> = input.version.segments.to_vec();
@@ -435,7 +439,7 @@ impl Jobs {
         if let (Some(before), Some(last)) = (input.kept_from, version.runs.last()) {
             changes.push(Change::Taken { table: id, taken: Taken { upto: last.txns.1, before } });
         }
-        // What killed them speaks of segments and runs that recovery will not find.
+        // The deletions refer to segments and runs that recovery will not find.
         let masks = dead.iter().map(|(segment, mask)| (*segment, ranges_of_mask(mask)));
         changes.extend(masks.map(|(segment, rows)| Change::Dead { table: id, segment, rows }));
         self.shared.is_merge_in_doubt.store(true, SeqCst);
@@ -447,7 +451,7 @@ impl Jobs {
         Ok(true)
     }
 
-    /// Writes the staging of all tables to one file, so that the log before it can go.
+    /// Writes the staged rows of all tables to one file, so that the log before it can be removed.
     fn checkpoint(&mut self) -> Result<()> {
         block_on(self.ask(Work::Sync))?;
         let mut manifest = self.shared.lock_manifest();
@@ -479,7 +483,7 @@ impl Jobs {
         drop(manifest);
         (self.log_bytes_before, self.log_bytes_checkpointed) = (0, written);
         self.obsolete.append(self.doubtful.get_mut().unwrap_or_else(PoisonError::into_inner));
-        // From here on only tidying up: what fails is left for the next open.
+        // The following steps only remove files: after a failure the next open removes them.
         if state.checkpoint.file != 0 {
             let _ = self.shared.fs.remove(&checkpoint::path_of(state.checkpoint.file));
         }
@@ -494,7 +498,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Removes the files of segments that no version and no reader has any more. The manifest let go of them before.
+    /// Removes the files of segments that no version and no reader uses. The manifest no longer names them.
     fn purge(&mut self) {
         let (fs, store) = (&self.shared.fs, &self.shared.store);
         self.obsolete.retain(|segment| {
@@ -518,7 +522,7 @@ impl Jobs {
     }
 }
 
-/// What the manifest has to be told so that it agrees with a table's schema and segments.
+/// Returns the edits that make the manifest agree with a table's schema and segments.
 pub(crate) fn reconcile(
     next_segment: SegmentId,
     state: &State,
@@ -542,7 +546,7 @@ pub(crate) fn reconcile(
     changes
 }
 
-/// What a checkpoint holds of a table: strings that are not in its symbol file yet, then its rows.
+/// Returns a table's operations for a checkpoint: strings that are not yet in its symbol file, then its rows.
 pub(crate) fn staged_ops(table: &TableSnapshot, persisted: &HashMap<ColumnId, u32>) -> impl Iterator<Item = Op> {
     let id = table.id;
     let symbols = symbol_file::pending(&table.symbols, persisted);
@@ -550,12 +554,12 @@ pub(crate) fn staged_ops(table: &TableSnapshot, persisted: &HashMap<ColumnId, u3
     symbols.chain(staged_rows(table))
 }
 
-/// The rows of a table that are in memory only: staged rows, and which rows of them and of segments are dead.
+/// Returns the rows of a table that are only in memory: staged rows, and deleted rows of runs and segments.
 fn staged_rows(table: &TableSnapshot) -> impl Iterator<Item = Op> {
     let kill = |dead: DeadRows| Op::Delete { table: table.id, dead: Arc::new(dead) };
     let segments = table.dead.iter().map(|(&segment, mask)| (segment, ranges_of_mask(mask))).collect();
     let of_segments = Some(DeadRows { segments, ..DeadRows::default() }).filter(|dead| !dead.is_empty());
-    // The dead rows of a run follow it: counted from its end.
+    // The deleted rows of a run follow it and are counted from its end.
     let runs = table.runs.iter().flat_map(move |run| {
         let ranges = run.dead.as_ref().map(|mask| mask.ranges()).unwrap_or_default().into_iter().rev();
         let staged = ranges.map(|(from, count)| ((run.rows - from - count) as u64, count as u64)).collect();
@@ -574,7 +578,7 @@ fn threads_of(count: usize) -> Threads<'static> {
     Threads { count, on: &on_threads }
 }
 
-/// Runs `work` on so many threads, this one among them.
+/// Runs `work` on `count` threads, including this one.
 fn on_threads(count: usize, work: &(dyn Fn() + Sync)) {
     std::thread::scope(|scope| {
         for _ in 1..count {

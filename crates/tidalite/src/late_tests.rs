@@ -1,11 +1,12 @@
-//! Queries over late segments give what they give over rows that were never merged, and what they give afterwards.
+//! Queries over late segments return the results of queries over rows that were never merged, before and after
+//! compaction.
 
 use crate::view_crash_tests::ask;
 use crate::{Database, DatabaseConfig};
 
 const ROWS: i64 = 300;
 
-/// Rows of two days in any order, several to a minute, numbered as they come.
+/// Inserts rows of two days in any order, several per minute, numbered in order of arrival.
 fn insert(commit: i64) -> String {
     let mut random = fastrand::Rng::with_seed(commit as u64);
     let value = |n: i64| {

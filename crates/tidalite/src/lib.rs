@@ -1,4 +1,4 @@
-//! Tidalite as a library: open a folder, write rows, ask SQL.
+//! Tidalite as a library: opens a folder, writes rows, runs SQL.
 //!
 //! Reading order: [`config`] settings; [`error`] errors; [`database`] open, recover, close; `writer` the commit thread;
 //! `jobs` background jobs, `views` maintenance of materialized views; `machine` available memory; [`session`]

@@ -1,5 +1,5 @@
-//! The end of the log: a missing, truncated or zeroed last file is damage, the result of a power loss is not, and folders
-//! of other formats and of other programs are refused with errors that name the cause.
+//! Tests the end of the log: a missing, truncated or zeroed last file is damage, the result of a power loss is not, and
+//! folders of other formats and of other programs are rejected with errors that name the cause.
 
 use crate::upkeep_tests::{ask, back_up, check, config, create, files, insert, open, repair};
 use crate::{Database, ErrorKind};
@@ -10,7 +10,7 @@ use tidalite_ingest::wal::mark;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
 
-/// Files of the log in order.
+/// Returns the log files in order.
 fn log(fs: &SimFs) -> Vec<PathBuf> {
     let is_file = |path: &PathBuf| !path.to_string_lossy().contains("spare");
     files(fs, Path::new("wal")).into_iter().filter(is_file).collect()
@@ -27,7 +27,7 @@ fn folder() -> (SimFs, usize) {
     for n in 0..60 {
         insert(&db, "t", n * 20..n * 20 + 20);
     }
-    // As the thread of jobs does every second.
+    // The jobs thread does this every second.
     db.shared().log_mark.write().unwrap();
     let left = fs.killed();
     assert!(log(&left).len() > 2, "{:?}", log(&left));
@@ -76,7 +76,7 @@ fn an_end_of_the_log_that_is_gone_is_noticed() {
         let db = open(&fs).unwrap();
         let left = ask(&db, "SELECT x FROM t").unwrap().len();
         assert!(left < rows && left % 20 == 0, "{what}: {left} rows");
-        // Numbers of commits that are lost are not given again.
+        // Numbers of lost commits are not reused.
         let (txn, _) = db.all_tables();
         assert!(txn >= mark::read(&whole).unwrap().unwrap().txn, "{what}");
         insert(&db, "t", 9000..9010);
@@ -105,7 +105,7 @@ fn power_loss_at_any_operation_is_not_taken_for_a_log_that_was_cut() {
                 break;
             }
             done += 1;
-            // As the thread of jobs does; a failed write is retried.
+            // Like the jobs thread; a failed write is retried.
             if n % 3 == 0 {
                 let _ = db.shared().log_mark.write();
             }

@@ -1,9 +1,9 @@
-//! Memory that this process may have: that of the machine, or what its control group leaves of it.
+//! Memory available to this process: the machine's memory, or the limit of its control group.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Bytes; `None` where the system does not say.
+/// Returns bytes; `None` if the system does not report the size.
 pub(crate) fn memory_bytes() -> Option<usize> {
     let total = read_to_string("/proc/meminfo").ok().and_then(|text| total_of(&text));
     let group = read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -16,7 +16,7 @@ fn total_of(meminfo: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// Of a control group and all those around it, of either version of them.
+/// Returns the limit files of a control group and its ancestors, of either cgroup version.
 fn limit_files(cgroup: &str) -> Vec<std::path::PathBuf> {
     let own = cgroup.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -35,7 +35,7 @@ fn limit_files(cgroup: &str) -> Vec<std::path::PathBuf> {
     .collect()
 }
 
-/// `max` stands for no limit.
+/// Parses a limit; `max` means no limit.
 fn limit_of(text: &str) -> Option<usize> {
     text.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the database counts. The server shows it as Prometheus text.
+//! Counters of the database. The server exports them in Prometheus format.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Metric {
     pub name: &'static str,
     pub help: &'static str,
-    /// Counters only grow; gauges go both ways.
+    /// True for counters, which only grow; false for gauges.
     pub is_counter: bool,
     pub value: f64,
 }
 
-/// A reading of all of them, e.g. `tidalite_rows_committed_total`, `tidalite_staged_rows`, `tidalite_log_syncs_total`.
+/// A reading of all metrics, e.g. `tidalite_rows_committed_total`, `tidalite_staged_rows`, `tidalite_log_syncs_total`.
 pub type Metrics = Vec<Metric>;
 
 #[derive(Debug, Default)]
@@ -22,17 +22,17 @@ pub(crate) struct Counters {
     pub commits: AtomicU64,
     pub log_written_bytes: AtomicU64,
     pub log_syncs: AtomicU64,
-    /// Bytes a recovery would read.
+    /// Bytes that a recovery would read.
     pub log_bytes: AtomicU64,
     pub merges: AtomicU64,
     pub merged_rows: AtomicU64,
-    /// Rows of segments written again by merges.
+    /// Rows of segments that merges rewrote.
     pub rewritten_rows: AtomicU64,
     pub segment_written_bytes: AtomicU64,
     pub compactions: AtomicU64,
     pub merge_failures: AtomicU64,
     pub seals: AtomicU64,
-    /// Rows written again for size.
+    /// Rows that were rewritten for size.
     pub sealed_rows: AtomicU64,
     pub checkpoints: AtomicU64,
 }

@@ -1,12 +1,12 @@
-//! Makes a damaged folder sound again, and says what is lost.
+//! Repairs a damaged folder, and reports the losses.
 //!
-//! In: a data folder that nobody uses. Out: a folder that opens and answers from what is whole; what is not lies under
-//! `quarantine/` with a text that says why. Of a damaged segment the blocks that are whole are kept, as a new segment;
-//! of a damaged log the commits before the damage.
+//! Input: an unused data folder. Output: a folder that can be opened and contains all intact data. Damaged files are
+//! moved to `quarantine/` with a text that states the reason. The intact blocks of a damaged segment are kept as a new
+//! segment; of a damaged log, the commits before the damage are kept.
 //!
-//! Always: what is moved aside is copied, durably, before the manifest lets go of it by an ordinary edit, and is
-//! removed after that. Crash: at any point; what was begun is done by the next repair.
-//! A dry run does all of it above a disk in memory.
+//! Invariant: a file that is moved is first copied durably, then an ordinary edit removes it from the manifest, and
+//! then the file is removed. Crash: possible at any point; the next repair completes the work. A dry run does
+//! everything on an overlay in memory.
 
 mod log;
 mod staged;
@@ -34,36 +34,36 @@ use tidalite_types::time::format_timestamp;
 use tidalite_types::{ColumnId, SegmentId, TimeUnit, Txn};
 
 pub(crate) const QUARANTINE: &str = "quarantine";
-/// Files are copied in pieces of this size.
+/// Size in bytes of the pieces of a copy.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Rows that are gone.
+/// Lost rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     pub table: String,
-    /// As SHOW PARTITIONS names it; empty when rows of several are.
+    /// Name in SHOW PARTITIONS; empty if rows of several partitions are lost.
     pub partition: String,
-    /// The first and the last timestamp they can have, as text; empty when not known.
+    /// First and last timestamp that the rows can have, as text; empty if unknown.
     pub from: String,
     pub to: String,
     pub rows: u64,
-    /// Of what: a file, or commits of the log.
+    /// The affected file, or commits of the log.
     pub of: String,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
-    /// What was done, a line each.
+    /// Completed steps, one line each.
     pub done: Vec<String>,
     pub lost: Vec<Lost>,
-    /// Where what was damaged lies now, within the data folder; empty when nothing was.
+    /// Location of the damaged files within the data folder; empty if there are none.
     pub quarantine: String,
 }
 
-/// Repairs a folder that no process uses; with `is_dry` only says what it would do.
+/// Repairs a folder that no process uses; with `is_dry` only reports the steps.
 ///
 /// # Errors
-/// When the folder is in use or cannot be written, or what is damaged can only come back from a backup.
+/// Fails if the folder is in use or cannot be written, or the damaged data can only be restored from a backup.
 pub fn repair_folder(data: &Path, is_dry: bool, go_on: GoOn<'_>) -> Result<RepairReport> {
     let _lock = folder::lock_existing(data)?;
     let fs: Arc<dyn Fs> = Arc::new(OsFs::new(data));
@@ -73,7 +73,7 @@ pub fn repair_folder(data: &Path, is_dry: bool, go_on: GoOn<'_>) -> Result<Repai
     repair_files(&fs, &stamp, go_on)
 }
 
-/// Repairs files that nobody else uses; `stamp` names the folder of what is moved aside.
+/// Repairs files that are not used otherwise; `stamp` names the quarantine folder.
 pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Result<RepairReport> {
     let found = manifest::find(&**fs).map_err(|e| match e.kind() {
         ErrorKind::Corrupt => beyond_repair(&e.to_string()),
@@ -86,8 +86,8 @@ pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Re
     let mut report = RepairReport::default();
     let missing = manifest::missing_files(&**fs, &found.state);
     if found.torn_bytes > 0 {
-        // An edit at the end that is not whole never happened, unless what it let go of is gone, other than by a
-        // repair that stopped.
+        // An incomplete edit at the end never happened, unless files that it removed are missing for another reason
+        // than an interrupted repair.
         if let Some(missing) = missing.iter().find(|path| !is_known_missing(&**fs, path)) {
             let (path, missing) = (found.path.display(), missing.display());
             return Err(beyond_repair(&format!(
@@ -96,11 +96,11 @@ pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Re
         }
         manifest::cut_tail(&**fs, &found)?;
     }
-    // Noted before the first edit, so that a repair that stops in one is told from that.
+    // Recorded before the first edit, so that an interrupted repair can be distinguished.
     for path in missing.iter().filter(|path| path.starts_with(SEGMENTS_FOLDER)) {
         aside.keep(path, &format!("{} is missing\n", path.display()), &mut report)?;
     }
-    // Each builds on those before it being sound.
+    // Each step relies on the previous steps.
     symbols::repair(fs, &found.state, &aside, &mut report)?;
     staged::repair(fs, &state(fs)?, &aside, &mut report)?;
     log::repair(fs, &state(fs)?, found.torn_bytes > 0, &aside, &mut report)?;
@@ -113,14 +113,14 @@ pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Re
     Ok(report)
 }
 
-/// Whether a repair noted before that this file is missing.
+/// Returns true if an earlier repair recorded that this file is missing.
 fn is_known_missing(fs: &dyn Fs, path: &Path) -> bool {
     let note = format!("{}.txt", path.display());
     let stamps = fs.list(Path::new(QUARANTINE)).unwrap_or_default();
     stamps.iter().any(|stamp| fs.open(&Path::new(QUARANTINE).join(stamp).join(&note)).is_ok())
 }
 
-/// What the manifest says now.
+/// Returns the current state of the manifest.
 fn state(fs: &Arc<dyn Fs>) -> Result<State> {
     let found = manifest::find(&**fs)?;
     found.map(|f| f.state).ok_or_else(|| Error::new(ErrorKind::Internal, "the manifest is gone"))
@@ -128,7 +128,7 @@ fn state(fs: &Arc<dyn Fs>) -> Result<State> {
 
 const CHUNK_HEADER: usize = 8;
 
-/// Bytes as symbol files and checkpoints have them: length and checksum before them.
+/// Encodes a chunk of symbol files and checkpoints: length and checksum, then the bytes.
 fn chunk(payload: &[u8]) -> Vec<u8> {
     let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
     bytes.extend(crc32c::crc32c(payload).to_le_bytes());
@@ -136,7 +136,7 @@ fn chunk(payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a chunk that begins at `at`, if one does and is whole.
+/// Returns the payload of a complete chunk that begins at `at`.
 fn chunk_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let header = bytes.get(at..at + CHUNK_HEADER)?;
     let word = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
@@ -150,14 +150,14 @@ fn beyond_repair(what: &str) -> Error {
     error
 }
 
-/// Where damaged files go.
+/// The quarantine of damaged files.
 pub(crate) struct Aside {
     fs: Arc<dyn Fs>,
     folder: String,
 }
 
 impl Aside {
-    /// Copies a file, if it is there, and puts a text beside it that says why. Durable when this returns.
+    /// Copies a file, if it exists, with a text that states the reason. Durable on return.
     pub(crate) fn keep(&self, path: &Path, why: &str, report: &mut RepairReport) -> Result<()> {
         report.quarantine.clone_from(&self.folder);
         let fs = &*self.fs;
@@ -172,7 +172,7 @@ impl Aside {
             let len = file.len().map_err(|e| io("read", path, e))?;
             let pieces = (0..len).step_by(PIECE_BYTES).map(|at| {
                 let mut piece = vec![0; (len - at).min(PIECE_BYTES as u64) as usize];
-                // What cannot be read is zeros in the copy.
+                // Unreadable bytes are zeros in the copy.
                 if file.read_exact_at(&mut piece, at).is_err() {
                     piece.fill(0);
                 }
@@ -185,7 +185,7 @@ impl Aside {
 
     fn write(&self, to: &Path, pieces: &mut dyn Iterator<Item = Result<Vec<u8>>>) -> Result<()> {
         let io = |action: &str, e| Error::from(tidalite_storage::Error::io(action, to, e));
-        // Of an attempt that stopped.
+        // A file of an interrupted attempt.
         let _ = self.fs.remove(to);
         let file = self.fs.create(to).map_err(|e| io("create", e))?;
         let mut at = 0;
@@ -198,7 +198,7 @@ impl Aside {
     }
 }
 
-/// Segments that are damaged or missing are replaced by what is whole of them.
+/// Replaces damaged or missing segments by their intact blocks.
 fn segments(
     fs: &Arc<dyn Fs>,
     tables: &[Arc<TableSnapshot>],
@@ -215,7 +215,7 @@ fn segments(
             let expected = Expected { schema: &table.schema, symbols: &symbols };
             let mut verified = verify(segment, Some(expected), &mut |_| Ok(()))?;
             if masked.contains(&segment.meta().id) {
-                // Which rows are deleted is known by their places in this very file: in another they would be back.
+                // Deleted rows are identified by their positions in this file: in another file they would be restored.
                 verified.whole_blocks.clear();
             }
             done += segment.meta().bytes;
@@ -228,7 +228,7 @@ fn segments(
     Ok(())
 }
 
-/// Segments of which rows are deleted and still there.
+/// Returns segments with rows that are deleted but still stored.
 fn masked(fs: &Arc<dyn Fs>) -> Result<HashSet<SegmentId>> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let store = SegmentStore::new(above.clone(), 0);
@@ -278,7 +278,7 @@ fn replace(
         symbol_bytes: 0,
     });
     manifest.edit(&changes)?;
-    // Copied before; what stays behind, the next opening removes.
+    // Copied before; the next open removes the rest.
     let _ = fs.remove(&path);
     report.done.push(format!(
         "{} of table \"{}\", partition {}: moved aside, {kept} of {} rows kept",
@@ -298,7 +298,7 @@ fn salvaged(
     blocks: &[usize],
     id: SegmentId,
 ) -> Result<SegmentMeta> {
-    // Of an attempt that stopped.
+    // A file of an interrupted attempt.
     let _ = fs.remove(&SegmentStore::path(table.id, id));
     let meta = salvage(segment, &table.schema, blocks, id, &**fs)?;
     let dir = SegmentStore::dir(table.id);
@@ -306,7 +306,7 @@ fn salvaged(
     Ok(meta)
 }
 
-/// The rows of the blocks that are not among `whole`, adjacent ones together.
+/// Returns the rows of the blocks that are not in `whole`, with adjacent blocks joined.
 fn lost_blocks(table: &TableSnapshot, segment: &Segment, whole: &[usize]) -> Vec<Lost> {
     let mut all: Vec<(usize, (i64, i64), Lost)> = Vec::new();
     for block in (0..segment.block_count()).filter(|block| !whole.contains(block)) {

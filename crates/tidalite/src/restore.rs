@@ -1,8 +1,8 @@
-//! Makes a data folder out of a backup, as of any commit that the backups in a destination reach.
+//! Restores a data folder from a backup, in the state of any commit that the backups of a destination cover.
 //!
-//! In: a destination and what to restore. Out: a folder that opens as the database was. Every file is compared with
-//! the checksum of its backup's list while it is copied. The manifest is written last: a folder in which a restore
-//! stopped half-way is refused by every opening.
+//! Input: a destination and the state to restore. Output: a folder that opens with the state of the database. Every
+//! file is compared with the checksum of its backup's list while it is copied. The manifest is written last: a folder
+//! of an interrupted restore is rejected at open.
 
 use crate::backup::{BackupList, LOG_NUMBER, backups};
 use crate::backup::{Item, What};
@@ -21,7 +21,7 @@ use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{manifest, symbol_file};
 use tidalite_types::Txn;
 
-/// What to restore.
+/// The state to restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum At {
     /// The last backup.
@@ -30,7 +30,7 @@ pub enum At {
     Backup(String),
     /// Everything up to this commit.
     Txn(u64),
-    /// The last backup not begun after this: microseconds since 1970-01-01 UTC.
+    /// The last backup that began at or before this time: microseconds since 1970-01-01 UTC.
     Time(i64),
 }
 
@@ -43,10 +43,10 @@ pub struct RestoreReport {
     pub bytes: u64,
 }
 
-/// Restores into a folder that is empty or not there.
+/// Restores into a folder that is empty or does not exist.
 ///
 /// # Errors
-/// When the folder is not empty, no backup reaches the point asked for, or a file is not as it was backed up.
+/// Fails if the folder is not empty, no backup covers the requested state, or a file differs from its backup.
 pub fn restore(from: &str, at: &At, data: &Path, go_on: GoOn<'_>) -> Result<RestoreReport> {
     let from = destination::open(from, false)?;
     let plan = Plan::new(&*from, at)?;
@@ -60,7 +60,7 @@ pub fn restore(from: &str, at: &At, data: &Path, go_on: GoOn<'_>) -> Result<Rest
     restore_files(&*from, &plan, &*fs, go_on)
 }
 
-/// A backup and the commits of the log after it.
+/// A backup and the following commits of the log.
 #[derive(Debug)]
 pub(crate) struct Plan {
     base: BackupList,
@@ -98,7 +98,7 @@ impl Plan {
     }
 }
 
-/// The commits after `from` up to `to`, out of what backups kept of the log.
+/// Returns the commits after `from` up to `to` from the log parts of the backups.
 fn commits(from: &dyn Destination, all: &[BackupList], first: Txn, to: Txn) -> Result<Commits> {
     let mut commits = Commits::default();
     let mut reached = first;
@@ -199,7 +199,7 @@ pub(crate) fn restore_files(
     Ok(report)
 }
 
-/// Copies a file, whose folder is created, and compares it with its checksum on the way.
+/// Copies a file, whose folder is created, and checks its checksum.
 fn copy(
     from: &dyn Destination,
     item: &Item,

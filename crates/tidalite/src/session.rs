@@ -1,9 +1,9 @@
-//! Statements: the one place where the read side and the write side meet.
+//! Statements: connects the read side and the write side.
 //!
-//! In: the text of one statement. Out: rows as a stream, or what was done. Queries go down to the query engine and
-//! their batches come up; INSERT and DDL turn to the writer here, in [`write`]; [`upkeep`] looks after files. Everything runs on the engine's
-//! threads, not on the caller's, but for a few rows of a query that was asked before. What runs is listed in [`running`] until its rows are read
-//! to the end or dropped.
+//! Input: the text of one statement. Output: rows as a stream, or the result of a change. Queries are passed to the
+//! query engine, which returns batches; INSERT and DDL are sent to the writer here, in [`write`]; [`upkeep`] maintains
+//! files. Everything runs on the engine's threads, not on the caller's, except for a few rows of a repeated query.
+//! Running statements are listed in [`running`] until their rows are read to the end or dropped.
 
 mod change;
 mod compound;
@@ -52,45 +52,46 @@ use tidalite_types::{Batch, Command, TableId, TimeChange, Txn};
 
 #[derive(Clone, Debug, Default)]
 pub struct QueryOptions {
-    /// Stops the statement; `None` takes the database's setting.
+    /// Timeout of the statement; `None` uses the database's setting.
     pub timeout: Option<Duration>,
-    /// Who asks, for [`Activity`]: a user, an address.
+    /// The client, for [`Activity`]: a user, an address.
     pub client: String,
     /// The values of `$1`, `$2`, …
     pub parameters: Vec<Parameter>,
-    /// Rows in memory that the statement may name as tables.
+    /// Rows in memory that the statement may use as tables.
     pub frames: Vec<Frame>,
-    /// Statements that write are refused (SQLSTATE 25006).
+    /// Statements that write are rejected (SQLSTATE 25006).
     pub is_read_only: bool,
-    /// The session that runs it; `None` for that of the database's owner, with all settings at their defaults.
+    /// The session of the statement; `None` for the database owner's, with all settings at their defaults.
     pub session: Option<Arc<SessionContext>>,
 }
 
-/// What a statement asks for and answers.
+/// The parameters and the result of a statement.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// The types of `$1`, `$2`, …, as far as the statement says; the others are constants whose place decides.
+    /// The types of `$1`, `$2`, …, as far as the statement determines them; others are constants typed by their
+    /// position.
     pub parameters: Vec<Option<PgType>>,
-    /// `None` when it returns no rows.
+    /// `None` if the statement returns no rows.
     pub columns: Option<(Vec<OutputColumn>, SchemaRef)>,
 }
 
-/// What a statement answers.
+/// The response of a statement.
 pub enum Response {
     Rows(Rows),
-    /// A statement without rows: `tag` is its name as PostgreSQL's command tags ("CREATE TABLE", "INSERT", …),
-    /// `rows` how many rows it wrote or removed.
+    /// A statement without rows: `tag` is its PostgreSQL command tag ("CREATE TABLE", "INSERT", …),
+    /// `rows` the number of rows that it wrote or removed.
     Done {
         tag: &'static str,
         rows: u64,
     },
 }
 
-/// The rows of a query. Dropping them stops it.
+/// The rows of a query. Dropping them stops the query.
 pub struct Rows {
     pub columns: Vec<OutputColumn>,
     pub schema: SchemaRef,
-    /// Which column is the designated timestamp the rows come from, when one is selected as it is.
+    /// Index of the designated timestamp of the rows, if it is selected unchanged.
     pub timestamp: Option<usize>,
     /// Time spent before the first row could be computed: parse, plan, optimise.
     pub compile_time: Duration,
@@ -100,36 +101,36 @@ pub struct Rows {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutputColumn {
     pub name: String,
-    /// SQL name of the type, as `SHOW COLUMNS` has it.
+    /// SQL name of the type, as in `SHOW COLUMNS`.
     pub type_name: String,
     /// Type information for PostgreSQL clients.
     pub pg: PgColumn,
 }
 
-/// A statement under way.
+/// A running statement.
 #[derive(Clone, Debug)]
 pub struct Activity {
     pub id: u64,
     pub client: String,
     pub sql: String,
     pub started: SystemTime,
-    /// Those looked at, and those that may be.
+    /// Number of examined rows, and of rows that may be examined.
     pub rows: (u64, u64),
     /// True while the statement waits for a running slot.
     pub is_queued: bool,
 }
 
-/// What statements may do to the database.
+/// The operations of statements on the database.
 pub(crate) trait Host: Send + Sync {
-    /// Commits rows to tables and columns that exist; ready when they are durable and visible.
+    /// Commits rows to existing tables and columns; completes when they are durable and visible.
     fn insert(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<Txn>>;
 
-    /// As `insert`, but rows whose upsert keys are there already are left out; gives how many were not.
+    /// Inserts like `insert`, but skips rows whose upsert keys exist; returns the number of inserted rows.
     fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>>;
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>>;
 
-    /// Deletes or replaces rows; gives how many, or `None` when they moved and have to be looked for again.
+    /// Deletes or replaces rows; returns their number, or `None` if they moved and must be located again.
     fn change(&self, change: RowChange) -> BoxFuture<'static, Result<Option<u64>>>;
 
     /// Commits the changes of a transaction; `None` if rows moved and must be located again.
@@ -140,60 +141,60 @@ pub(crate) trait Host: Send + Sync {
         false
     }
 
-    /// No merge of the table is begun while what this gives lives.
+    /// Prevents new merges of the table during the life of the returned value.
     fn hold_merges(&self, table: TableId) -> Box<dyn Send + Sync>;
 
-    /// Merges a table and writes its partitions again for size.
+    /// Merges a table and rewrites its partitions for size.
     fn seal(&self, table: &str) -> BoxFuture<'static, Result<()>>;
 
-    /// As [`Catalog::snapshots`].
+    /// See [`Catalog::snapshots`].
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>>;
 
-    /// Every table in order of creation, all as of one commit, and that commit.
+    /// Returns every table in order of creation in the state of one commit, and that commit.
     fn tables(&self) -> (Txn, Vec<Arc<TableSnapshot>>);
 
-    /// Tables by id, all as of one commit, and that commit.
+    /// Returns tables by id in the state of one commit, and that commit.
     fn snapshots_at(&self, ids: &[TableId]) -> (Txn, Vec<Option<Arc<TableSnapshot>>>);
 
-    /// Whether a materialized view follows the table.
+    /// Returns true if a materialized view depends on the table.
     fn is_followed(&self, table: TableId) -> bool;
 
-    /// At which times a table changed after commit `seen`; `None` when that is not known.
+    /// Returns the times of a table that changed after commit `seen`; `None` if they are unknown.
     fn changed_times(&self, table: TableId, seen: Txn) -> Option<Vec<TimeChange>>;
 
     fn note_refresh(&self, view: TableId, note: RefreshNote);
 
-    /// A materialized view has seen more than before.
+    /// Records the progress of a materialized view.
     fn refreshed(&self);
 
-    /// As [`Catalog::view_metrics`].
+    /// See [`Catalog::view_metrics`].
     fn view_metrics(&self) -> Vec<ViewMetrics>;
 
-    /// As [`Catalog::views_over`].
+    /// See [`Catalog::views_over`].
     fn views_over(&self, base: &TableSnapshot) -> Vec<OverView>;
 
     fn table_names(&self) -> Vec<String>;
 
-    /// As [`crate::Database::check`].
+    /// See [`crate::Database::check`].
     fn check(&self, table: Option<&str>, go_on: GoOn<'_>) -> Result<CheckReport>;
 
-    /// As [`crate::Database::backup`].
+    /// See [`crate::Database::backup`].
     fn backup(&self, to: &str, go_on: GoOn<'_>) -> Result<BackupReport>;
 
-    /// As [`Catalog::table_metrics`].
+    /// See [`Catalog::table_metrics`].
     fn table_metrics(&self) -> Vec<TableMetrics>;
 }
 
-/// Of a longer text no plan is kept: most of them are lists of values.
+/// Largest text in bytes of a cached plan: longer texts are mostly lists of values.
 const KEPT_BYTES_MAX: usize = 16 << 10;
 
-/// The client of what the database does by itself.
+/// Client name of the database's own statements.
 const OWN: &str = "tidalite";
 
 /// The client of the server's watchdog statements, which are not listed.
 pub const WATCHDOG: &str = "tidalite watchdog";
 
-/// Runs statements. Clones share the engine and the list of what runs.
+/// Runs statements. Clones share the engine and the list of running statements.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     shared: Arc<Shared>,
@@ -201,7 +202,7 @@ pub(crate) struct Sessions {
 
 #[derive(Debug)]
 struct Shared {
-    /// Why statements cannot run, when the engine could not be made.
+    /// An error if the engine could not be created: statements cannot run.
     engine: Result<Arc<Engine>>,
     running: Running,
     deadlines: Deadlines,
@@ -282,8 +283,9 @@ impl Sessions {
         .boxed()
     }
 
-    /// Finds the types of the parameters and of the result of a statement, without running it. `types` are the known
-    /// types of parameters. The timeout and a cancel request end it as they end the statement.
+    /// Returns the types of a statement's parameters and result without running it.
+    ///
+    /// `types` are the known types of parameters. The timeout and a cancel request end it like a statement.
     pub fn describe(
         &self,
         host: Arc<dyn Host>,
@@ -311,7 +313,7 @@ impl Sessions {
         async move { described.await? }.boxed()
     }
 
-    /// Takes the rows that a client copies into a table.
+    /// Takes the rows that a client copies to a table.
     pub fn copy_in(&self, host: Arc<dyn Host>, sql: &str, copied: Copy, options: QueryOptions) -> Result<CopyIn> {
         self.engine()?;
         if self.shared.is_read_only {
@@ -332,7 +334,7 @@ impl Sessions {
         CopyIn::start(work, cancel)
     }
 
-    /// Brings a materialized view up to date; gives how many rows were written.
+    /// Refreshes a materialized view; returns the number of written rows.
     pub fn refresh(&self, host: Arc<dyn Host>, view: TableId, scope: RefreshScope) -> BoxFuture<'static, Result<u64>> {
         let engine = match self.engine() {
             Ok(engine) => engine,
@@ -351,12 +353,12 @@ impl Sessions {
         async move { ran.await? }.boxed()
     }
 
-    /// The memory that open transactions share.
+    /// Returns the memory that open transactions share.
     pub fn transaction_memory(&self) -> &Memory {
         &self.shared.transactions
     }
 
-    /// Commits a transaction. `database` is open until that is done.
+    /// Commits a transaction. `database` stays open until then.
     pub fn commit(&self, host: Arc<TransactionHost>, database: Database) -> BoxFuture<'static, Result<Option<Txn>>> {
         let engine = match &self.shared.engine {
             Ok(engine) => engine,
@@ -371,7 +373,7 @@ impl Sessions {
         async move { committed.await? }.boxed()
     }
 
-    /// Stops the refreshes of the database's own.
+    /// Stops the refreshes started by the database itself.
     pub fn cancel_refreshes(&self) {
         let all = self.shared.running.list();
         let own = all.iter().filter(|activity| activity.client == OWN);
@@ -412,23 +414,23 @@ impl Sessions {
         self.shared.engine.as_ref().map_err(Clone::clone)
     }
 
-    /// Stops a statement; false when there is none of the id.
+    /// Stops a statement; returns false if there is none with the id.
     pub fn cancel(&self, id: u64) -> bool {
         self.shared.running.cancel(id)
     }
 }
 
-/// What plans of a statement may be kept as.
+/// Cache keys of the plans of a statement.
 struct Asked {
-    /// With the same values; empty where none is kept.
+    /// For the same values; empty if no plan is cached.
     text: String,
-    /// For all values, constants among them: as what, and the statement with its values out of it.
+    /// For all values, including constants: the key, and the statement with its values extracted.
     for_all: Option<(String, Lifted)>,
 }
 
 impl Asked {
     fn new(sql: &str, values: &[Parameter], frames: &[Frame]) -> Asked {
-        // A name may be that of a frame this time.
+        // A name may now be the name of a frame.
         if sql.len() > KEPT_BYTES_MAX || !frames.is_empty() {
             return Asked { text: String::new(), for_all: None };
         }
@@ -440,20 +442,20 @@ impl Asked {
         Asked { text, for_all }
     }
 
-    /// What to look for, with the values that it takes.
+    /// Returns the keys to look up, with the parameter values of each.
     fn ways(&self) -> impl Iterator<Item = (&str, &[Parameter])> {
         let for_all = self.for_all.iter().map(|(text, template)| (text.as_str(), template.values.as_slice()));
         std::iter::once((self.text.as_str(), &[][..])).chain(for_all).filter(|(text, _)| !text.is_empty())
     }
 }
 
-/// What a statement that writes did.
+/// The result of a statement that writes.
 enum Changed {
     Done {
         tag: &'static str,
         rows: u64,
     },
-    /// RETURNING gives these.
+    /// The rows of RETURNING.
     Rows(QueryResult),
 }
 
@@ -519,7 +521,7 @@ impl Session {
         }
     }
 
-    /// The rows of a query that was asked before, where that takes a moment.
+    /// Returns the rows of a repeated query, if they take only a moment.
     fn known_at_once(&self, asked: &Asked, sql: &str, cancel: &CancelToken) -> Option<Result<QueryResult>> {
         let (engine, catalog) = (self.engine().ok()?, self.catalog());
         let known = |(text, values)| engine.known_at_once(&catalog, (text, sql), values, cancel);
@@ -527,7 +529,7 @@ impl Session {
         Some(found.map_err(Error::from))
     }
 
-    /// The rows of a query whose plan is kept as `text`.
+    /// Returns the rows of a query whose plan is cached as `text`.
     async fn known(
         &self,
         catalog: &Arc<dyn Catalog>,
@@ -553,7 +555,7 @@ impl Session {
         Ok(Described { parameters: found.parameters, columns })
     }
 
-    /// Refuses commands that are not permitted in the context of the statement.
+    /// Rejects commands that are not permitted in the context of the statement.
     fn check_allowed(&self, statement: &Statement) -> Result<()> {
         if let Some(what) = statement.writes() {
             // A backup does not change rows or schemas.
@@ -570,7 +572,7 @@ impl Session {
         }
     }
 
-    /// Statements that write.
+    /// Runs statements that write.
     async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Changed> {
         match statement {
             Statement::Commands { tag, commands } => {
@@ -636,7 +638,7 @@ impl Session {
         }
     }
 
-    /// A schema is the tables with its name before theirs: without one there is nothing to do.
+    /// A schema consists of the tables with its name as prefix: without such tables there is nothing to do.
     async fn drop_schema(&self, schema: &str, cascades: bool) -> Result<()> {
         let names = self.host.table_names();
         let within: Vec<String> =
@@ -662,7 +664,7 @@ impl Session {
         Ok(())
     }
 
-    /// What a statement answers that changed so many rows: the rows it returns, if it does.
+    /// Returns the response of a statement that changed rows: the returned rows, if it has any.
     async fn changed(
         &self,
         tag: &'static str,
@@ -739,7 +741,7 @@ async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tid
     }
 }
 
-/// The tables of the database with the statements that run beside them.
+/// The tables of the database, and the concurrently running statements.
 struct SessionCatalog {
     host: Arc<dyn Host>,
     shared: Arc<Shared>,
@@ -812,7 +814,7 @@ impl From<tidalite_query::Error> for Error {
     }
 }
 
-/// The writer knows names, not texts: an error of its is placed at the first quoted name of its message.
+/// Adds a position to an error of the writer, which knows only names: the first quoted name of its message.
 fn placed(mut error: Error, sql: &str) -> Error {
     if error.position.is_none()
         && let Some(name) = error.message.split('"').nth(1).filter(|name| !name.is_empty())

@@ -1,4 +1,4 @@
-//! What the threads of a database share, and how they wake one another.
+//! State shared by the threads of a database, and their wake-ups.
 
 use crate::metrics::{Counters, Metric};
 use crate::{DatabaseConfig, Metrics};
@@ -19,7 +19,7 @@ use tidalite_storage::tables::Staged;
 use tidalite_storage::{TableSnapshot, Tables};
 use tidalite_types::{SegmentId, TableId, Txn};
 
-/// What the threads of a database share.
+/// State shared by the threads of a database.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub config: DatabaseConfig,
@@ -27,34 +27,34 @@ pub(crate) struct Shared {
     pub store: Arc<SegmentStore>,
     pub tables: Arc<Tables>,
     pub counters: Counters,
-    /// Held from when it is decided which rows die until readers know, and while a merge is published. Taken before
-    /// that of the manifest.
+    /// Held from the decision which rows are deleted until readers see it, and while a merge is published. Locked
+    /// before `manifest`.
     deletes: Mutex<()>,
-    /// Taken before the lock of `tables`, never while holding it.
+    /// Locked before the lock of `tables`, never while holding it.
     manifest: Mutex<ManifestState>,
-    /// Whether a merge is in the manifest is not known: its edit failed. Changed while `deletes` is held.
+    /// True if an edit for a merge failed, so that the manifest may contain it. Changed while `deletes` is held.
     pub is_merge_in_doubt: AtomicBool,
     pub is_closing: AtomicBool,
     /// The mark of the log.
     pub log_mark: Arc<Mark>,
-    /// Whether the next file of the log is not there yet.
+    /// True if the next log file does not exist yet.
     pub log_wants_spare: AtomicBool,
     /// The id of the next segment.
     pub next_segment: AtomicU64,
     /// The number of the last checkpoint file written, published or not.
     pub checkpoint_files: AtomicU64,
-    /// What merges did for each table since the database was opened.
+    /// Work of merges for each table since the database was opened.
     merge_work: Mutex<HashMap<TableId, MergeWork>>,
     merge: Mutex<MergeSignal>,
     wished: Condvar,
-    /// What materialized views have not seen yet. Noted before it is visible.
+    /// Changes that materialized views have not processed. Recorded before the changes are visible.
     times: Mutex<ChangedTimes>,
-    /// Whether a table that a view follows changed since the views were last looked at.
+    /// True if a base table of a view changed since the views were last checked.
     followed_changed: Mutex<bool>,
     views_wished: Condvar,
-    /// What refreshes of materialized views tell.
+    /// States of refreshes of materialized views.
     refreshes: Mutex<HashMap<TableId, RefreshKnown>>,
-    /// Backups that copy files of the log now: none may go.
+    /// Number of backups that copy log files: none may be removed.
     pub log_readers: AtomicUsize,
     /// The last failure of the log.
     log_state: Mutex<LogState>,
@@ -80,11 +80,11 @@ pub struct DatabaseState {
 #[derive(Debug)]
 pub(crate) struct ManifestState {
     pub manifest: Manifest,
-    /// How many symbols of each column are in the table's symbol file.
+    /// Number of symbols of each column in the table's symbol file.
     pub persisted: Persisted,
 }
 
-/// What is known of the refreshes of a view since the database was opened.
+/// State of the refreshes of a view since the database was opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RefreshKnown {
     /// In microseconds since 1970.
@@ -139,8 +139,8 @@ impl Shared {
         lock(&self.deletes)
     }
 
-    /// Makes the manifest certain after a merge whose edit failed: it may be on the disk all the same, and a recovery would
-    /// find the rows of a commit that kills some elsewhere. To be asked while no merge can be published.
+    /// Makes the manifest certain after a merge whose edit failed: the edit may be on disk, and a recovery would find
+    /// rows of a later delete elsewhere. Must be called while no merge can be published.
     pub(crate) fn settle_manifest(&self) -> tidalite_storage::Result<()> {
         if self.is_merge_in_doubt.load(SeqCst) {
             self.lock_manifest().manifest.mend()?;
@@ -153,12 +153,12 @@ impl Shared {
         lock(&self.manifest)
     }
 
-    /// The id that the next segment gets.
+    /// Returns the id of the next segment.
     pub(crate) fn next_segment_id(&self) -> SegmentId {
         SegmentId(self.next_segment.load(SeqCst))
     }
 
-    /// Files of the log up to this commit may go, when those up to `txn` are not needed for a recovery.
+    /// Returns the commit up to which log files may be removed, if a recovery does not need those up to `txn`.
     pub(crate) fn releasable(&self, txn: Txn) -> Txn {
         if self.log_readers.load(SeqCst) > 0 { Txn(0) } else { txn }
     }
@@ -175,31 +175,31 @@ impl Shared {
         lock(&self.refreshes).get(&view).cloned().unwrap_or_default()
     }
 
-    /// Wakes whoever refreshes materialized views.
+    /// Wakes the thread that refreshes materialized views.
     pub(crate) fn ask_for_refresh(&self) {
         *lock(&self.followed_changed) = true;
         self.views_wished.notify_all();
     }
 
-    /// Waits until a table changed that a view follows, or the time is over.
+    /// Waits until a base table of a view changed, or the timeout.
     pub(crate) fn wait_for_refresh(&self, timeout: Duration) {
         let changed = lock(&self.followed_changed);
         let waited = self.views_wished.wait_timeout_while(changed, timeout, |changed| !*changed);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
-    /// Asks the jobs thread to look for work now.
+    /// Wakes the jobs thread.
     pub(crate) fn ask_for_merge(&self) {
         lock(&self.merge).is_wanted = true;
         self.wished.notify_all();
     }
 
-    /// Waits until somebody asked, or the time is over; takes the wish with it.
+    /// Waits for a request or the timeout, and clears the request.
     pub(crate) fn wait_for_wish(&self, timeout: Duration) {
         self.wait_until_wished(timeout).is_wanted = false;
     }
 
-    /// As [`Shared::wait_for_wish`], and leaves the wish.
+    /// Waits like [`Shared::wait_for_wish`] without clearing the request.
     pub(crate) fn pause(&self, timeout: Duration) {
         drop(self.wait_until_wished(timeout));
     }
@@ -209,7 +209,7 @@ impl Shared {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Counts what a merge did for a table.
+    /// Counts the work of a merge for a table.
     pub(crate) fn note_merge(&self, table: TableId, count: impl FnOnce(&mut MergeWork)) {
         count(lock(&self.merge_work).entry(table).or_default());
     }
@@ -218,7 +218,7 @@ impl Shared {
         lock(&self.merge_work).retain(|table, _| is_there(*table));
     }
 
-    /// For each table what is staged and what merges did.
+    /// Returns the staged rows and the work of merges for each table.
     pub(crate) fn table_metrics(&self) -> Vec<TableMetrics> {
         let work = lock(&self.merge_work);
         let tables = self.tables.all().1;
@@ -238,22 +238,22 @@ impl Shared {
         tables.iter().map(|t| of(t)).collect()
     }
 
-    /// Notes the end of a merge.
+    /// Records the end of a merge.
     pub(crate) fn merge_ended(&self, failure: Option<String>) {
         lock(&self.merge).failure = failure;
     }
 
-    /// Why the last merge failed, if it did.
+    /// Returns the reason of the last merge's failure.
     pub(crate) fn merge_failure(&self) -> Option<String> {
         lock(&self.merge).failure.clone()
     }
 
-    /// Whether waiting for the merge is in vain.
+    /// Returns true if waiting for the merge is pointless.
     pub(crate) fn merge_is_stuck(&self) -> bool {
         self.is_closing.load(SeqCst) || lock(&self.merge).failure.is_some()
     }
 
-    /// Notes that the log takes no more commits.
+    /// Records that the log accepts no more commits.
     pub(crate) fn note_log_failure(&self, why: &str) {
         let mut state = lock(&self.log_state);
         if state.failure.is_none() {

@@ -1,9 +1,9 @@
-//! A simulation of the engine: random clients, a disk that fails, power losses, and a plain model of what must be there.
+//! Simulation of the engine: random clients, a failing disk, power losses, and a plain model of the expected content.
 //!
-//! Everything follows from a seed. A failure prints it, with the shortest story found that still fails.
+//! A seed determines everything. A failure prints the seed, with the shortest sequence of steps found that still fails.
 //!
-//! `SIMULATE_SEED=n` plays one seed, `SIMULATE_SECONDS=n` seeds from a start that `SIMULATE_FROM=n` gives, for so long;
-//! without any of them a fixed number of seeds is played.
+//! `SIMULATE_SEED=n` runs one seed; `SIMULATE_SECONDS=n` runs seeds for this time from a start given by
+//! `SIMULATE_FROM=n`; without these variables a fixed number of seeds runs.
 
 mod cells;
 mod fixture;
@@ -18,9 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use world::{Counts, World};
 
-/// Seeds that every test run plays.
+/// Number of seeds of every test run.
 const SEEDS: u64 = 25;
-/// How long a failing story may be shortened.
+/// Time limit of shortening a failing sequence.
 const SHORTEN: Duration = Duration::from_secs(60);
 
 struct Failure {
@@ -46,7 +46,7 @@ fn play(seed: u64) -> Result<Counts, Failure> {
     played.map_err(|problem| Failure { plan, seed, actions, problem })
 }
 
-/// However it went, all is there at the end, and again after the power went.
+/// Checks that everything is there at the end, and again after a power loss.
 fn finish(world: &mut World, actions: &mut Vec<Action>) -> Result<(), String> {
     let last = [
         Action::Mood(tidalite_storage::fs::faulty::Mood::Well),
@@ -78,7 +78,7 @@ fn guarded<T>(play: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(play)).unwrap_or_else(|panic| Err(format!("panicked: {}", text(panic))))
 }
 
-/// Leaves out steps for as long as it still fails.
+/// Removes steps as long as the sequence still fails.
 fn shorten(failure: &mut Failure) {
     let started = Instant::now();
     let mut chunk = failure.actions.len().div_ceil(2);
@@ -101,7 +101,7 @@ fn shorten(failure: &mut Failure) {
     }
 }
 
-/// Whether two problems are the same, numbers and names aside.
+/// Returns true if two problems are equal except for numbers and names.
 fn is_like(a: &str, b: &str) -> bool {
     let words = |text: &str| {
         let words = text.split_whitespace().filter(|w| w.chars().all(|c| c.is_ascii_lowercase()));

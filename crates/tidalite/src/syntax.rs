@@ -2,13 +2,13 @@
 
 use crate::Result;
 
-/// Refuses a text that is no statement, with the place and, for common mistakes, a hint.
+/// Rejects an invalid statement, with the position and, for common mistakes, a hint.
 ///
-/// Names, types and privileges are not looked at: a statement that passes may still be refused when it runs. Takes time in
-/// proportion to the length of the text.
+/// Names, types and privileges are not checked: a valid statement may still be rejected when it runs. Takes time linear
+/// in the length of the text.
 ///
 /// # Errors
-/// The text is no statement, more than one, or past a limit of the parser.
+/// The text is not a statement, has more than one, or exceeds a limit of the parser.
 ///
 /// ```
 /// assert!(tidalite::validate("SELECT ts, avg(price) FROM trades SAMPLE BY 1h").is_ok());

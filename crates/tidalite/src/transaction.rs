@@ -68,10 +68,10 @@ impl Transaction {
         async move { running.await.inspect_err(|_| host.fail()) }.boxed()
     }
 
-    /// Takes the rows of a `COPY … FROM STDIN`, as [`Database::copy_in`] does.
+    /// Takes the rows of a `COPY … FROM STDIN`, like [`Database::copy_in`].
     ///
     /// # Errors
-    /// When the transaction has failed, may not write, or there is no thread for it.
+    /// Fails if the transaction has failed, may not write, or no thread can be started.
     pub fn copy_in(&self, sql: &str, copy: Copy, options: QueryOptions) -> Result<CopyIn> {
         self.host.begin_statement()?;
         self.sessions.copy_in(self.host.clone(), sql, copy, options)
@@ -88,7 +88,7 @@ impl Transaction {
         self.sessions.describe(self.host.clone(), sql, types, options)
     }
 
-    /// The schema of a table as the transaction sees it.
+    /// Returns the schema of a table as the transaction sees it.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Arc<tidalite_types::TableSchema>> {
         use crate::session::Host;
@@ -98,7 +98,7 @@ impl Transaction {
     /// Inserts rows into existing columns of a table.
     ///
     /// # Errors
-    /// When a row is refused, or the transaction has failed.
+    /// Fails if a row is rejected, or the transaction has failed.
     pub fn insert(&self, batches: Vec<Batch>) -> Result<()> {
         self.host.begin_statement()?;
         self.host.insert_rows(batches)
@@ -107,7 +107,7 @@ impl Transaction {
     /// Changes schemas.
     ///
     /// # Errors
-    /// As for the statement that does the same.
+    /// Fails like the equivalent statement.
     pub fn command(&self, command: Command) -> Result<()> {
         self.host.begin_statement()?;
         self.host.do_command(command)
@@ -137,7 +137,7 @@ impl Transaction {
         self.host.change_rows(change)
     }
 
-    /// Every table as the transaction sees it.
+    /// Returns every table as the transaction sees it.
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<Arc<tidalite_storage::TableSnapshot>> {
         use crate::session::Host;
@@ -152,7 +152,7 @@ impl Transaction {
     /// Sets a savepoint.
     ///
     /// # Errors
-    /// When the transaction has failed or ended.
+    /// Fails if the transaction has failed or ended.
     pub fn savepoint(&self, name: &str) -> Result<()> {
         self.host.savepoint(name)
     }
@@ -160,7 +160,7 @@ impl Transaction {
     /// Rolls back to the last savepoint of that name; the savepoint remains.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn roll_back_to(&self, name: &str) -> Result<()> {
         self.host.roll_back_to(name)
     }
@@ -168,7 +168,7 @@ impl Transaction {
     /// Releases the last savepoint of that name and all later savepoints; changes remain.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is none.
     pub fn release(&self, name: &str) -> Result<()> {
         self.host.release(name)
     }

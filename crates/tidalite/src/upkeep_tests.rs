@@ -1,5 +1,5 @@
-//! Damage to any byte of any file is named or does not matter: never a wrong answer, never a panic. And what was
-//! backed up comes back, whatever happens meanwhile.
+//! Damage to any byte of any file is reported or harmless: never a wrong result, never a panic. A restore returns the
+//! content of the backup, independent of concurrent changes.
 
 use crate::backup::backup_to;
 use crate::check::{CheckReport, check_files};
@@ -33,7 +33,7 @@ pub(crate) fn open(fs: &SimFs) -> Result<Database> {
     Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(), None)
 }
 
-/// The rows of an answer, as text, in order of that text.
+/// Returns the rows of a result as text, sorted.
 pub(crate) fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
     block_on(async {
         let rows = match db.execute(sql, QueryOptions::default()).await? {
@@ -75,7 +75,7 @@ pub(crate) fn insert(db: &Database, table: &str, numbers: std::ops::Range<i64>) 
     run(db, &format!("INSERT INTO {table} (ts, sym, x, y, s) VALUES {}", rows.collect::<Vec<_>>().join(", ")));
 }
 
-/// Every table by its name, every column and all together.
+/// Returns every table by name, each column separately and all together.
 pub(crate) fn content(db: &Database) -> BTreeMap<String, Vec<String>> {
     let tables = ask(db, "SELECT table_name FROM tables()").unwrap();
     tables.into_iter().map(|t| (t.clone(), ask(db, &format!("SELECT * FROM {t}")).unwrap())).collect()
@@ -90,7 +90,8 @@ pub(crate) fn create(db: &Database, table: &str) {
     );
 }
 
-/// A folder with everything in it: segments of several partitions, symbols, a checkpoint with rows, a log behind it.
+/// Returns a folder with all kinds of files: segments of several partitions, symbols, a checkpoint with rows, a log
+/// after it.
 fn folder() -> (SimFs, BTreeMap<String, Vec<String>>) {
     let fs = SimFs::new(7);
     let db = open(&fs).unwrap();
@@ -106,7 +107,7 @@ fn folder() -> (SimFs, BTreeMap<String, Vec<String>>) {
     for n in 0..6 {
         insert(&db, "t", 1000 + n * 5..1005 + n * 5);
     }
-    // As a crash leaves it: with a log to read.
+    // The state after a crash, with a log to read.
     let found = fs.survivor(1);
     let db = open(&found.survivor(1)).unwrap();
     (found, content(&db))
@@ -128,7 +129,7 @@ pub(crate) fn check(fs: &SimFs) -> Result<CheckReport> {
     check_files(&(Arc::new(fs.clone()) as Arc<dyn Fs>), &mut |_, _| Ok(()))
 }
 
-/// A copy of the folder with one bit of a file flipped.
+/// Returns a copy of the folder with one flipped bit in a file.
 fn flipped(fs: &SimFs, path: &Path, at: u64, bit: u32) -> SimFs {
     let fs = fs.survivor(0);
     let file = fs.open_write(path).unwrap();
@@ -139,7 +140,7 @@ fn flipped(fs: &SimFs, path: &Path, at: u64, bit: u32) -> SimFs {
     fs
 }
 
-/// Some places of every part of a file: its ends, and others by chance.
+/// Returns positions in every part of a file: its ends, and random ones.
 fn places(rng: &mut fastrand::Rng, len: u64, count: u64) -> Vec<u64> {
     let ends = [0, 8, 12, 24, 40, 64, len / 2, len.saturating_sub(32), len.saturating_sub(9), len - 1];
     let mut places: Vec<u64> = ends.into_iter().chain((0..count).map(|_| rng.u64(..len))).collect();
@@ -209,10 +210,10 @@ fn a_flipped_bit_is_named_or_does_not_matter() {
                     }
                 }
             }
-            // A block fails the queries of its column, a footer those of its table.
+            // Damage to a block fails the queries of its column, to a footer those of its table.
             assert!(failed <= 6, "{what}: {failed} queries failed");
             assert!(failed == 0 || !report.problems.is_empty(), "{what}: not found by the check");
-            // Late rows into every partition: the merge goes on beside the damage.
+            // Late rows in every partition: the merge continues despite the damage.
             insert(&db, "t", 2000..2030);
             insert(&db, "other", 2000..2030);
             db.settle().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -233,7 +234,7 @@ pub(crate) fn repair(fs: &SimFs) -> Result<RepairReport> {
     repair_files(&(Arc::new(fs.clone()) as Arc<dyn Fs>), "now", &mut |_, _| Ok(()))
 }
 
-/// Every row is one of those expected, with its symbol or a word that it is lost; gives how many are missing.
+/// Checks that every row is expected, with its symbol or a placeholder; returns the number of missing rows.
 fn missing(found: &[String], expected: &[String], what: &str) -> usize {
     let number = |row: &str| row.split('|').nth(2).unwrap().to_owned();
     let by_number: BTreeMap<String, &String> = expected.iter().map(|row| (number(row), row)).collect();
@@ -279,7 +280,7 @@ fn a_repair_leaves_a_sound_folder_and_says_what_is_gone() {
             for table in ["t", "other"] {
                 gone += missing(&ask(&db, &format!("SELECT * FROM {table}")).unwrap(), &expected[table], &what);
             }
-            // The last record of the log cannot be told from one that was never finished.
+            // The last record of the log is indistinguishable from an incomplete one.
             let is_tail = kind == "wal" && gone == 5 && problems.is_empty();
             assert!(gone == 0 || !report.lost.is_empty() || is_tail, "{what}: {gone} rows are gone without a word");
             let named: u64 = report.lost.iter().map(|lost| lost.rows).sum();
@@ -325,7 +326,7 @@ fn deleted_rows_stay_deleted_by_a_repair() {
     let expected = content(&db);
     let left = fs.survivor(1);
     drop(db);
-    // The header of one file, and a block of another: both have deleted rows or could have.
+    // The header of one file and a block of another: both have deleted rows, or could have.
     for (index, at) in [(0, 9), (1, 64), (2, 9)] {
         let bad = flipped(&left, &files(&left, Path::new("segments"))[index], at, 1);
         let report = repair(&bad).unwrap();
@@ -388,7 +389,7 @@ pub(crate) fn back_up(db: &Database, to: &SimFs) -> Result<crate::backup::Backup
 fn restored(from: &SimFs, at: &At) -> Result<SimFs> {
     let (from, fs) = (destination(from), SimFs::new(3));
     restore_files(&from, &Plan::new(&from, at)?, &fs, &mut |_, _| Ok(()))?;
-    // It lasts.
+    // The restored folder is durable.
     Ok(fs.survivor(9))
 }
 
@@ -407,7 +408,7 @@ fn backups_come_back_as_of_their_commit_and_of_any_between() {
     let second = back_up(&db, &to).unwrap();
     insert(&db, "t", 50..80);
     note(&mut history);
-    // Of segments and of staged rows.
+    // Deletes rows of segments and staged rows.
     run(&db, "DELETE FROM t WHERE x % 10 = 3");
     note(&mut history);
     run(&db, "UPDATE t SET y = 1.25 WHERE x = 12 OR x = 72");
@@ -428,7 +429,7 @@ fn backups_come_back_as_of_their_commit_and_of_any_between() {
         assert_eq!(check(&fs).unwrap().problems, [], "commit {txn}");
         let again = open(&fs).unwrap();
         assert_eq!(content(&again), *expected, "commit {txn}");
-        // It goes on with a history of its own.
+        // The restored database continues with a separate history.
         create(&again, "later");
         insert(&again, "later", 0..9);
         again.settle().unwrap();
@@ -456,7 +457,7 @@ fn a_damaged_backup_is_refused_and_a_damaged_segment_is_not_backed_up() {
             let bad = flipped(&to, &path, at, rng.u32(..8));
             match restored(&bad, &At::Latest) {
                 Err(error) => assert_eq!(error.kind, ErrorKind::Corrupt, "{}: {error}", path.display()),
-                // The log between backups is not part of one, nor is white space at the end of the list.
+                // Log files between backups and white space at the end of the list do not belong to a backup.
                 Ok(fs) => {
                     assert!(path.starts_with("log") || path.starts_with(BACKUPS), "{} at {at}", path.display());
                     assert_eq!(content(&open(&fs).unwrap()), expected);
@@ -478,17 +479,17 @@ fn a_backup_that_fails_or_stops_anywhere_is_none_and_the_next_one_is_whole() {
     let expected = content(&db);
     let mut operation = 0;
     loop {
-        // Once the disk is full there, once the power goes there.
+        // First the destination's disk is full, then its power is lost.
         let full = SimFs::new(operation);
         full.fail_at(operation, std::io::ErrorKind::StorageFull);
         let was_made = back_up(&db, &full).is_ok();
         let is_over = full.operations() <= operation;
-        // Refused at the very end it may be there all the same, and then it is whole.
+        // A backup rejected at the very end may exist, and is complete then.
         let lists = destination(&full).list(BACKUPS).unwrap();
         if was_made || lists.iter().any(|n| !n.ends_with(".part")) {
             assert_eq!(content(&open(&restored(&full, &At::Latest).unwrap()).unwrap()), expected, "{operation}");
         }
-        // A fault that did not fire yet would hit this one.
+        // A fault that has not occurred yet would hit this backup.
         if !is_over {
             back_up(&db, &full).unwrap_or_else(|e| panic!("after a fault at {operation}: {e}"));
         }

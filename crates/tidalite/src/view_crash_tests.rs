@@ -1,5 +1,5 @@
-//! Views and materialized views over power losses: whatever was acknowledged is there, and a materialized view goes on
-//! from where its last whole commit left it, so that the next refresh makes it what its query gives.
+//! Views and materialized views after power losses: acknowledged changes exist, and a materialized view continues from
+//! its last complete commit, so that the next refresh makes it equal to the result of its query.
 
 use crate::{Database, DatabaseConfig, QueryOptions, Response, Result};
 use arrow::array::RecordBatch;
@@ -22,7 +22,7 @@ fn open(fs: &SimFs) -> Result<Database> {
     Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config, None)
 }
 
-/// Lines of text, one a row; of a statement without rows none.
+/// Returns a line of text per row; none for a statement without rows.
 pub(crate) fn ask(db: &Database, sql: &str) -> Result<Vec<String>> {
     block_on(async {
         match db.execute(sql, QueryOptions::default()).await? {
@@ -85,7 +85,7 @@ fn step(db: &Database, sql: &str) -> Result<()> {
     if sql == "settle" { db.settle() } else { ask(db, sql).map(drop) }
 }
 
-/// The names of all tables and views, with the query of each view.
+/// Returns the names of all tables and views, with the query of each view.
 fn names(db: &Database) -> Vec<String> {
     let mut names: Vec<String> = db
         .all_tables()
@@ -103,7 +103,7 @@ fn names(db: &Database) -> Vec<String> {
 fn expected_names(steps: &[String]) -> Vec<String> {
     let fs = SimFs::new(0);
     let db = open(&fs).expect("an empty disk opens");
-    // What is about names needs no rows.
+    // Tests of names need no rows.
     let ddl = steps.iter().filter(|sql| sql.starts_with("CREATE") || sql.starts_with("DROP"));
     ddl.for_each(|sql| step(&db, sql).unwrap_or_else(|e| panic!("{sql}: {e}")));
     names(&db)
@@ -137,7 +137,7 @@ fn after_a_power_loss_at_any_operation_views_are_as_acknowledged_and_a_refresh_m
         if is_over {
             break;
         }
-        // Every third operation: each costs an engine, and neighbours are alike.
+        // Every third operation, because each requires an engine, and adjacent operations are similar.
         operation += 3;
     }
     assert!(operation > 100, "the story has only {operation} operations");

@@ -1,8 +1,8 @@
-//! Looks after materialized views in the background, on a thread of its own.
+//! Refreshes materialized views in the background, on a separate thread.
 //!
-//! It wakes when a table changed that a view follows, and now and then for those that are refreshed by the clock. A
-//! refresh is a statement like others: it never holds a commit up. An immediate view is given rest for as long as its
-//! last refresh took, so that under a stream of commits views cost at most half a processor each.
+//! The thread wakes when a base table of a view changed, and periodically for timed views. A refresh is an ordinary
+//! statement and never delays a commit. After a refresh, an immediate view rests for the duration of the refresh, so
+//! that under a stream of commits each view uses at most half a processor.
 
 use crate::ErrorKind;
 use crate::session::{Host, RefreshNote, Sessions};
@@ -19,14 +19,14 @@ use tidalite_types::{Materialized, Refresh, TableId, Txn};
 
 /// The longest rest of a view.
 const REST_MAX: Duration = Duration::from_secs(10);
-/// After a refresh that failed for a reason that may pass.
+/// Rest after a refresh that failed for a temporary reason.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often a view is looked at that takes only periods that have ended.
+/// Interval between checks of views that include only complete periods.
 const PERIODS_LOOKED_AT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct ViewJob {
-    /// Views are left alone until then.
+    /// Views that are not refreshed before this time.
     rest: HashMap<TableId, Instant>,
 }
 
@@ -35,13 +35,13 @@ impl ViewJob {
         ViewJob { rest: HashMap::new() }
     }
 
-    /// Whether a view is to be refreshed now.
+    /// Returns true if a view is due.
     pub fn has_work(&mut self, shared: &Shared) -> bool {
         !self.due(shared).is_empty()
     }
 
-    /// How long there is nothing to do unless a table changes, at most `most`: a view that is left alone is looked at when
-    /// that is over, as what changed meanwhile woke nobody.
+    /// Returns the time without work unless a table changes, at most `most`: the end of a view's rest must be awaited,
+    /// because changes during the rest wake no thread.
     pub fn idle(&self, most: Duration) -> Duration {
         let now = Instant::now();
         self.rest
@@ -51,7 +51,7 @@ impl ViewJob {
             .fold(most, Duration::min)
     }
 
-    /// Refreshes the views that are due, those first that others may follow.
+    /// Refreshes the due views, base views first.
     pub fn round(&mut self, shared: &Shared, sessions: &Sessions, host: &Arc<dyn Host>) {
         for view in self.due(shared) {
             if shared.is_closing.load(SeqCst) {
@@ -60,7 +60,7 @@ impl ViewJob {
             let started = Instant::now();
             let refreshed = block_on(sessions.refresh(host.clone(), view, RefreshScope::Incremental));
             let rest = match refreshed {
-                // Whether a period has ended is looked at now and then.
+                // The ends of periods are checked periodically.
                 Ok(_) if has_period(shared, view) => started.elapsed().clamp(PERIODS_LOOKED_AT, REST_MAX),
                 Ok(_) => started.elapsed().min(REST_MAX),
                 Err(error) => {
@@ -110,7 +110,7 @@ fn has_period(shared: &Shared, view: TableId) -> bool {
     versions.get(view).and_then(|t| t.schema.materialized()).is_some_and(|kept| kept.schedule.period.is_some())
 }
 
-/// Whether a refresh would find something to do, or something wrong.
+/// Returns true if a refresh would find changes or an error.
 fn has_news(shared: &Shared, tables: &[Arc<TableSnapshot>], kept: &Materialized) -> bool {
     let state = &kept.state;
     if !state.pending.is_empty() {
@@ -126,20 +126,20 @@ fn micros_now() -> i64 {
     now.map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Lets go of what all views of a table have seen.
+/// Forgets the changes that all views of a table have processed.
 pub(crate) fn forget_seen(shared: &Shared) {
     let mut seen: HashMap<TableId, Txn> = HashMap::new();
     for table in shared.tables.all().1 {
         let Some(kept) = table.schema.materialized() else { continue };
-        // One that is invalid is computed again from the beginning, if ever.
+        // An invalid view is recomputed completely, if at all.
         let upto = if kept.state.invalid.is_some() { Txn(u64::MAX) } else { kept.state.seen };
         seen.entry(kept.state.base).and_modify(|least| *least = upto.min(*least)).or_insert(upto);
     }
     shared.lock_times().forget(|table| seen.get(&table).copied().map(|txn| txn.min(shared.tables.read().txn())));
 }
 
-/// As [`tidalite_query::Catalog::views_over`]. Changes are noted before they are visible, so that none is missed that a
-/// snapshot has.
+/// See [`tidalite_query::Catalog::views_over`]. Changes are recorded before they are visible, so none in a snapshot is
+/// missed.
 pub(crate) fn over(shared: &Shared, base: &TableSnapshot) -> Vec<OverView> {
     let (_, tables) = shared.tables.all();
     let now = tables.binary_search_by_key(&base.id, |t| t.id).ok().map(|at| &tables[at]);

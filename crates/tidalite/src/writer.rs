@@ -1,12 +1,12 @@
-//! The commit thread: everything that changes the database passes here, in one order.
+//! The commit thread: every change of the database passes through it, in one order.
 //!
-//! In: requests. Each round takes what has queued up, decides every request against the catalog, writes all that was
-//! accepted to the log at once, syncs once (group commit), publishes, and answers. A refused request leaves no trace;
-//! a failed sync poisons the log, and nothing is committed until the database is opened again. Where syncs are slow,
-//! groups of rows are synced and published by other threads ([`flights`]), in the same order.
+//! Input: requests. Each round takes the queued requests, decides each against the catalog, writes all accepted ones to
+//! the log at once, syncs once (group commit), publishes, and answers. A rejected request leaves no trace. A failed
+//! sync poisons the log, and nothing is committed until the database is opened again. If syncs are slow, groups of rows
+//! are synced and published by other threads ([`flights`]), in the same order.
 //!
-//! Writers that outrun the merge are slowed twice: above the staging limit large commits are answered only once the
-//! merge has caught up, above twice the limit nothing is taken until it has.
+//! Backpressure has two levels: above the staging limit, large commits are answered only after the merge has caught up;
+//! above twice the limit, no request is taken until it has.
 
 mod changes;
 mod flights;
@@ -40,18 +40,18 @@ use tidalite_ingest::wal::record::Op;
 use tidalite_kernels::ask_for_short_turns;
 use tidalite_types::{Batch, Command, Txn};
 
-/// Bytes of rows that a group may always have, and may have at most. In between it may take about as long as the sync
-/// that follows: a fast disk gets small groups, so that nobody waits long for others, a slow one gets large groups.
+/// Smallest and largest limit of the bytes of a group. Between them the limit follows the time of a sync: a fast disk
+/// gets small groups, so that no commit waits long for others, a slow disk gets large groups.
 const GROUP_BYTES: (usize, usize) = (2 << 20, 32 << 20);
-/// Streams of more bytes stay out of a group that somebody waits for, once.
+/// Streams of more bytes are left out of a group with waiting clients, once.
 const STREAM_BYTES_BESIDE: usize = 256 << 10;
-/// How long streams that need another file of the log wait at most until no group is under way.
+/// Longest wait of streams that need another log file for the end of in-flight syncs.
 const FILE_WAIT_MAX: Duration = Duration::from_millis(20);
-/// What the commit thread encodes and writes in a second, or rather less.
+/// Conservative estimate of the bytes that the commit thread encodes and writes per second.
 const GROUP_BYTES_PER_SECOND: f64 = 1e9;
-/// One commit must fit a record of the log.
+/// Size limit of a commit, which must fit a record of the log.
 const COMMIT_BYTES_MAX: usize = 1 << 30;
-/// Commits of at most this many bytes are answered at once even while staging is over its limit.
+/// Largest commit in bytes that is answered at once even while staging is above its limit.
 const SMALL_COMMIT_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -61,36 +61,36 @@ pub(crate) enum Work {
         mode: RowsMode,
     },
     Command(Command),
-    /// Rows that a statement found are deleted or replaced.
+    /// Deletes or replaces rows that a statement found.
     Change(RowChange),
-    /// All that a transaction did, as one commit.
+    /// All changes of a transaction, as one commit.
     Transaction(TransactionChange),
     /// Makes every commit so far durable.
     Sync,
-    /// Files of the log up to this commit are not needed any more.
+    /// Log files up to this commit are no longer needed.
     Release(Txn),
-    /// Staging shrank: held answers may go.
+    /// Staging shrank: held answers may be sent.
     Wake,
-    /// A check that commits are processed.
+    /// Checks that commits are processed.
     Probe,
-    /// Requests that form one group: for the simulation, where nothing may hang on when a thread wakes up.
+    /// Requests that form one group, for the simulation, whose results may not depend on thread wake-ups.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the simulation needs to say what a group is"))]
     Together(Vec<Request>),
-    /// There is a new spare file for the log.
+    /// A new spare file for the log exists.
     Spare,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowsMode {
-    /// Tables and columns that do not exist are created.
+    /// Missing tables and columns are created.
     Create,
-    /// As `Create`; when a row is refused the rows of the lines before it are committed all the same.
+    /// Like `Create`; if a row is rejected, the rows of previous lines are committed.
     CreatePrefix,
-    /// As `Create`; rows that are refused are left out.
+    /// Like `Create`; rejected rows are skipped.
     CreateValid,
     /// Table and columns must exist.
     Insert,
-    /// As `Insert`, and rows whose upsert keys are there already are left out.
+    /// Like `Insert`, but rows whose upsert keys exist are skipped.
     InsertNew,
 }
 
@@ -103,15 +103,15 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Committed {
     pub txn: Txn,
-    /// With [`RowsMode::CreatePrefix`]: why the rest was refused. With [`RowsMode::CreateValid`]: why each of the rows that
-    /// were left out was refused, in order of their lines.
+    /// With [`RowsMode::CreatePrefix`]: the reason for the rejected rest. With [`RowsMode::CreateValid`]: the reasons
+    /// for the skipped rows, in order of their lines.
     pub refused: Vec<Error>,
-    /// Rows that a [`RowChange`] changed; `None` when they moved and nothing was done. With [`RowsMode::InsertNew`] the
-    /// rows that were new.
+    /// Number of rows that a [`RowChange`] changed; `None` if they moved and nothing was changed. With
+    /// [`RowsMode::InsertNew`]: the number of new rows.
     pub changed: Option<u64>,
 }
 
-/// How requests reach the commit thread, which ends when the last of these is gone.
+/// Sender to the commit thread, which ends when the last sender is dropped.
 pub(crate) type Requests = Arc<mpsc::Sender<Request>>;
 
 pub(crate) struct Writer {
@@ -120,15 +120,15 @@ pub(crate) struct Writer {
     catalog: Catalog,
     log: LogWriter,
     txn: Txn,
-    /// Requests taken from the channel while there was no room for them.
+    /// Requests from the channel that wait for capacity.
     waiting: VecDeque<Request>,
     /// Empty between rounds; kept for its memory.
     group: Group,
-    /// How long the last sync took.
+    /// Duration of the last sync.
     sync_time: Duration,
-    /// Whether connections' streams stayed out of the last group.
+    /// True if streams of connections were left out of the last group.
     streams_waited: bool,
-    /// Since when streams have waited for another file of the log.
+    /// Time since which streams have waited for another log file.
     file_is_full_since: Option<Instant>,
     publisher: Arc<Publisher>,
     flights: Flights,
@@ -140,7 +140,7 @@ struct Accepted {
     bytes: usize,
     refused: Vec<Error>,
     changed: Option<u64>,
-    /// What made the rows of the request impossible after it could not be refused wholly any more.
+    /// Error of the rows of a request that could no longer be rejected completely.
     failed: Option<Error>,
     reply: oneshot::Sender<Result<Committed>>,
 }
@@ -172,10 +172,10 @@ impl Writer {
         }
     }
 
-    /// Runs until every handle that could send a request is gone.
+    /// Runs until all senders are dropped.
     pub(crate) fn run(mut self) {
         let mut last_sync = Instant::now();
-        // Everybody who commits waits for this thread.
+        // All commits wait for this thread.
         ask_for_short_turns();
         loop {
             match self.receive(last_sync) {
@@ -200,7 +200,7 @@ impl Writer {
         let _ = self.log.sync().and_then(|()| self.log.mark().write());
     }
 
-    /// Waits until there is something to do; gives what came, if anything had to come.
+    /// Waits for work; returns a request, if one was required.
     fn receive(&mut self, last_sync: Instant) -> Result<Option<Request>, RecvTimeoutError> {
         let is_ready = self.waiting.iter().any(|r| !is_stream(r)) || self.streams_may_come();
         if !self.waiting.is_empty() && is_ready {
@@ -226,7 +226,7 @@ impl Writer {
         let mut requests = take_group(&mut self.waiting, bytes_max, streams);
         let has_streams = requests.iter().any(is_stream);
         self.streams_waited = !has_streams && self.waiting.iter().any(is_stream);
-        // What the merge asks for comes first: rows may have to wait for that very merge.
+        // Requests of the merge come first: rows may wait for this merge.
         requests.retain_mut(|request| !self.is_served(request));
         if requests.is_empty() {
             return;
@@ -236,7 +236,7 @@ impl Writer {
             self.wait_for_room();
         }
         let requests = self.reserve(requests);
-        // What is not rows is decided by what readers see.
+        // All changes other than rows are decided by the state that readers see.
         let may_kill = requests.iter().any(|r| self.may_kill(&r.work));
         if may_kill || requests.iter().any(|r| !matches!(r.work, Work::Rows { .. })) {
             self.land_all();
@@ -260,7 +260,7 @@ impl Writer {
         } else {
             self.land_all();
         }
-        // A merge writes what died into the manifest: that must not be ahead of the log.
+        // A merge writes deleted rows to the manifest, which must not be ahead of the log.
         let must_sync = accepted.iter().flat_map(|a| &a.ops).any(|op| matches!(op, Op::Delete { .. }));
         if let Err(error) = self.append(&mut group).and_then(|()| if flies { Ok(()) } else { self.sync(must_sync) }) {
             return fail(accepted, &Error::from(error));
@@ -273,9 +273,9 @@ impl Writer {
         }
     }
 
-    /// Makes room in the log; refuses what there is none for.
+    /// Reserves space in the log; rejects requests without space.
     fn reserve(&mut self, requests: Vec<Request>) -> Vec<Request> {
-        // Estimated generously: only that much room makes a full disk a refusal instead of a broken log.
+        // A generous estimate: only then a full disk rejects commits instead of breaking the log.
         let room = requests.iter().map(|r| log_room(&r.work)).sum::<u64>();
         if !self.log.has_room(room) {
             self.land_all();
@@ -326,8 +326,11 @@ impl Writer {
         }
     }
 
-    /// Whether streams that wait may be written now; if not, something is received when a group has landed. What does not fit
-    /// the log's file waits a while until nothing flies, so that nobody else has to wait for that.
+    /// Returns true if waiting streams may be written now; otherwise a request follows when an in-flight group
+    /// completes.
+    ///
+    /// Streams that do not fit the log file wait a while for the end of in-flight syncs, so that other commits need not
+    /// wait.
     fn streams_may_come(&mut self) -> bool {
         let streams = self.waiting.iter().filter(|r| is_stream(r)).take(2);
         let room: u64 = streams.map(|r| log_room(&r.work)).sum();
@@ -339,7 +342,7 @@ impl Writer {
         self.flights.are_down() || since.elapsed() >= FILE_WAIT_MAX
     }
 
-    /// While syncs overlap, what is encoded for one group keeps the next from beginning its own.
+    /// Returns the size limit of a group. With overlapping syncs, encoding one group delays the start of the next.
     fn group_bytes_max(&self) -> usize {
         let time = if self.syncs_overlap() { self.sync_time / 2 } else { self.sync_time };
         ((time.as_secs_f64() * GROUP_BYTES_PER_SECOND) as usize).clamp(GROUP_BYTES.0, GROUP_BYTES.1)
@@ -350,7 +353,7 @@ impl Writer {
         self.shared.config.durability == Durability::Sync && from.is_some_and(|from| self.sync_time >= from)
     }
 
-    /// Whether the commit thread can go on before these are durable and visible.
+    /// Returns true if the commit thread may continue before these requests are durable and visible.
     fn may_fly(&mut self, accepted: &[Accepted]) -> bool {
         let mut ops = accepted.iter().flat_map(|a| &a.ops);
         self.syncs_overlap() && ops.all(|op| is_plain(op, &self.catalog)) && self.flights.can_fly()
@@ -368,7 +371,7 @@ impl Writer {
         self.hear_of_flights();
     }
 
-    /// Whether it names rows that die by where they are.
+    /// Returns true if the request deletes rows by their positions.
     fn may_kill(&self, work: &Work) -> bool {
         let has_keys = |batch: &Batch| {
             let entry = self.catalog.id_of(&batch.table).and_then(|id| self.catalog.get(id));
@@ -381,13 +384,13 @@ impl Writer {
         }
     }
 
-    /// Does what is about the log and not about rows, and answers; false for everything else.
+    /// Executes and answers requests about the log; returns false for all others.
     fn is_served(&mut self, request: &mut Request) -> bool {
         if let Work::Together(requests) = &mut request.work {
             self.waiting.extend(requests.drain(..));
         }
         let done = match request.work {
-            // Who sees a commit sees it because it is in the log, and durable if that is what commits wait for.
+            // A visible commit is in the log, and durable if commits wait for durability.
             Work::Sync if self.shared.config.durability == Durability::Sync => self.log.check(),
             Work::Sync => self.log.sync(),
             Work::Release(txn) => {
@@ -399,7 +402,7 @@ impl Writer {
             Work::Together(_) => Ok(()),
             Work::Spare => {
                 self.log.add_spare();
-                // Before the answer: who made one must not make another over it.
+                // Before the answer, so that the sender does not make another spare over this one.
                 self.shared.log_wants_spare.store(false, Relaxed);
                 Ok(())
             }
@@ -412,7 +415,7 @@ impl Writer {
         true
     }
 
-    /// Above twice the staging limit no rows are taken until the merge has made room.
+    /// Takes no rows above twice the staging limit until the merge has freed memory.
     fn wait_for_room(&mut self) {
         let limit = 2 * self.shared.config.staging_bytes;
         while self.shared.tables.read().staged().bytes > limit && !self.shared.merge_is_stuck() {
@@ -533,11 +536,11 @@ impl Writer {
                 Ok(ops) => return Ok((ops, refused)),
                 Err((error, all)) => {
                     batches = all;
-                    // The first line that is refused is told among rows in the order of their lines.
+                    // Errors refer to the first rejected row in the order of lines.
                     if by_line(&mut batches) {
                         continue;
                     }
-                    // What is refused first by column may come after what is refused first by line: once more.
+                    // The first rejection by column may follow the first rejection by line: decide again.
                     let (RowsMode::CreatePrefix, Some(line)) = (mode, error.line) else { return Err(error.into()) };
                     truncate_at_line(&mut batches, line);
                     refused = vec![error.into()];
@@ -546,7 +549,7 @@ impl Writer {
         }
     }
 
-    /// Refuses rows that do not fit into one commit, or for which there is no memory until the merge works again.
+    /// Rejects rows that do not fit one commit, or that have no memory while merges fail.
     fn check_rows(&self, batches: &[Batch]) -> Result<()> {
         if let Some(why) = self.shared.merge_failure()
             && self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes
@@ -565,7 +568,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Leaves out what cannot be taken.
+    /// Skips rows that are rejected.
     fn decide_valid(&mut self, batches: Vec<Batch>, txn: Txn) -> (Vec<Op>, Vec<Error>) {
         let (mut tables, mut refused) = (Vec::with_capacity(batches.len()), Refused::default());
         for batch in batches {
@@ -580,7 +583,7 @@ impl Writer {
         (ops, refused.into_reasons().into_iter().map(Error::from).collect())
     }
 
-    /// Why some of the rows are refused: their table is defined by a query.
+    /// Returns an error if a batch is for a table that is defined by a query.
     fn for_view(&self, batches: &[Batch]) -> Option<tidalite_ingest::Error> {
         batches.iter().find_map(|batch| {
             let entry = self.catalog.get(self.catalog.id_of(&batch.table)?)?;
@@ -619,19 +622,20 @@ impl Writer {
     }
 }
 
-/// What becomes of connections' streams in a group.
+/// The handling of connections' streams in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Streams {
-    /// They come into it while there is room.
+    /// They are included as long as capacity is left.
     Come,
-    /// Where somebody waits for the group, large ones stay behind: encoding them takes longer than a fast disk's sync.
+    /// If a client waits for the group, large ones are left out: encoding them takes longer than a fast disk's sync.
     MayWait,
-    /// They stay behind.
+    /// They are left out.
     Wait,
 }
 
-/// Those that a client waits for, then connections' streams while there is room. A stream has one commit under way at a
-/// time and is in nobody's order; all others keep theirs.
+/// Takes requests with waiting clients, then streams within the limit.
+///
+/// A stream has one commit in flight at a time and its order does not matter; all other requests keep their order.
 fn take_group(waiting: &mut VecDeque<Request>, bytes_max: usize, streams: Streams) -> Vec<Request> {
     let (mut bytes, mut group) = (0, Vec::new());
     let passes: &[bool] = if streams == Streams::Wait { &[false] } else { &[false, true] };
@@ -659,13 +663,13 @@ fn rows_of(ops: &[Op]) -> u64 {
     ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows as u64 } else { 0 }).sum()
 }
 
-/// Whether the merge that writers wait for may itself wait for this: a statement that changes rows can hold merges off,
-/// and the thread of merges drops partitions that are too old.
+/// Returns true if the awaited merge may itself wait for this request: a statement that changes rows can hold merges,
+/// and the jobs thread drops expired partitions.
 fn may_hold_merges(work: &Work) -> bool {
     matches!(work, Work::Change(_) | Work::Command(_) | Work::Transaction(_))
 }
 
-/// Whether the disk has more room when it is done, and what it asks for meanwhile is little.
+/// Returns true if the request frees disk space and needs little space itself.
 fn frees_space(work: &Work) -> bool {
     match work {
         Work::Command(command) => {
@@ -689,17 +693,17 @@ fn byte_count(work: &Work) -> usize {
     }
 }
 
-/// What the record of this work takes in the log at most, schemas of very wide tables aside.
+/// Returns the maximum log size of a request, except for schemas of very wide tables.
 fn log_room(work: &Work) -> u64 {
     match work {
         Work::Rows { batches, .. } => {
             let columns: usize = batches.iter().flat_map(|b| &b.columns).map(|c| 64 + c.name.len()).sum();
-            // In a table with upsert keys each row may kill another: a range of dead rows in the log.
+            // With upsert keys each row may delete another, which takes a range of deleted rows in the log.
             let rows: usize = batches.iter().map(|b| b.rows).sum();
             (byte_count(work) + columns + 20 * rows + 4096) as u64
         }
         Work::Change(change) => {
-            // How far a view has come names times, a few thousand at most.
+            // The progress of a view has at most a few thousand time ranges.
             let state = if change.view.is_some() { 256 << 10 } else { 0 };
             (byte_count(work) + column_room(&change.rows) + hit_room(change) + state + 4096) as u64
         }
@@ -735,7 +739,7 @@ impl From<tidalite_ingest::Error> for Error {
     }
 }
 
-/// Sends work to the commit thread; ready with its answer. Sent before this returns.
+/// Sends a request to the commit thread, before this returns; completes with the answer.
 pub(crate) fn submit(sender: &mpsc::Sender<Request>, work: Work) -> BoxFuture<'static, Result<Committed>> {
     let (reply, answer) = oneshot::channel();
     let is_sent = sender.send(Request { work, reply }).is_ok();
@@ -757,7 +761,7 @@ mod tests {
     use super::*;
     use tidalite_types::{BatchTimestamps, TimeUnit};
 
-    /// A commit of so many bytes.
+    /// Returns a commit of this size.
     fn request(mode: RowsMode, bytes: usize) -> Request {
         let timestamps = Some(BatchTimestamps::new(TimeUnit::Nanos, vec![0; bytes / 8]));
         let batch =

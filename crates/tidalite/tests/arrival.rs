@@ -1,12 +1,13 @@
-//! Rows of one time come in order of arrival, whatever reads them: filtered, on several threads, from the end, from
-//! segments, late ones and staging; and so do those that joins by time choose among them.
+//! Rows of equal times are returned in order of arrival for all ways of reading: filtered, by several threads, in
+//! reverse, from segments, late segments and staging, including the rows that time joins select among them.
 
 mod asked;
 
 use asked::{count, open_with, plan, rows, run};
 use tidalite::Database;
 
-/// Rows numbered as they arrive, 1,000 of each time, so that every block begins with a time of the one before.
+/// Inserts rows numbered in order of arrival, 1,000 per time, so that every block begins with a time of the previous
+/// block.
 fn insert(first: i64, count: i64, from: i64) -> String {
     format!(
         "INSERT INTO t SELECT to_timestamp_micros(1704067200000000 + ({from} + v - {first}) / 1000 * 1000000), v, \
@@ -15,7 +16,7 @@ fn insert(first: i64, count: i64, from: i64) -> String {
     )
 }
 
-/// The fourth is left to a filter above the scan.
+/// Filters; the fourth one is evaluated above the scan.
 const FILTERS: [&str; 5] = ["h % 3 > 0", "h < 900000 AND id <> 7", "true", "md5(k) > '5' OR h > 100000", "h < 0"];
 
 async fn check(database: &Database) {
@@ -35,7 +36,7 @@ async fn check(database: &Database) {
             let last = rows(database, &format!("SELECT ts, id {of_filter} LIMIT -{limit}")).await;
             assert!(last == expected[expected.len().saturating_sub(limit)..], "{filter}: the last {limit}");
         }
-        // What is computed for the answer leaves them in it, with the time beside it or without.
+        // Computed columns keep the order, with or without the time.
         let ids: Vec<&str> = expected.iter().filter_map(|row| row.split_once('|')).map(|(_, id)| id).collect();
         for answer in [
             format!("SELECT id + 0 {of_filter}"),
@@ -47,13 +48,13 @@ async fn check(database: &Database) {
             let first = rows(database, &format!("{answer} LIMIT 70000")).await;
             assert!(first == ids[..ids.len().min(70_000)], "{answer}: the first");
         }
-        // So it is with another order that a sub-query has; no two rows have the same `h`.
+        // The same holds for another order of a sub-query; no two rows have the same `h`.
         let by_h = rows(database, &format!("SELECT id {of_filter} ORDER BY h DESC")).await;
         let computed = rows(database, &format!("SELECT id + 0 FROM (SELECT * {of_filter} ORDER BY h DESC)")).await;
         assert!(computed == by_h, "{filter}: computed of a sub-query in order");
         let beside = rows(database, &format!("SELECT ts, id + 0 AS id {of_filter}")).await;
         assert!(beside == expected, "{filter}: computed beside the time");
-        // Of a time that has rows the last one is taken.
+        // For a time with rows the last one is selected.
         let last =
             format!("SELECT p.ts, r.id FROM p ASOF JOIN (SELECT * {of_filter}) r WHERE r.ts = p.ts ORDER BY p.ts");
         let greatest = format!(
@@ -77,7 +78,7 @@ async fn rows_of_one_time_come_in_order_of_arrival() {
         check(&database).await;
         database.settle().expect("it settles");
         check(&database).await;
-        // Later rows of times that are there, staged, and beside a segment.
+        // Later rows of existing times, staged and next to a segment.
         run(&database, &insert(150_000, 9_000, 60_000)).await;
         run(&database, &insert(159_000, 40_000, 130_000)).await;
         check(&database).await;

@@ -1,4 +1,4 @@
-//! Groups that the scan makes as it unpacks blocks, against the same groups of arguments that are computed for each row.
+//! Compares groups that the scan computes while unpacking blocks with the same groups of row-wise computed arguments.
 
 mod asked;
 
@@ -8,8 +8,9 @@ use tidalite::Database;
 const TABLE: &str = "CREATE TABLE g (ts TIMESTAMP, id LONG, a SYMBOL, b SYMBOL, c SYMBOL, x BYTE, i INT, l LONG, f REAL, \
      d DOUBLE, at TIMESTAMP, v VARCHAR) TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows numbered from `first`, `late` seconds out of order, from a day before 1970 on. Sums of what is divided by powers
-/// of two are exact in any order. `c` stays the same for long.
+/// Inserts rows numbered from `first`, `late` seconds out of order, from a day before 1970 on.
+///
+/// Sums of values divided by powers of two are exact in any order. `c` stays the same for long.
 fn insert(first: i64, count: i64, late: i64) -> String {
     format!(
         "INSERT INTO g SELECT to_timestamp_micros(v * 700000 - 86400000000 - h % {late} * 1000000), v, \
@@ -22,7 +23,7 @@ fn insert(first: i64, count: i64, late: i64) -> String {
     )
 }
 
-/// How many of the queries had their groups made by the scan.
+/// Returns the number of queries whose groups the scan computed.
 async fn check(database: &Database) -> usize {
     let mut made = 0;
     for filter in
@@ -36,7 +37,7 @@ async fn check(database: &Database) -> usize {
             "timestamp_floor('1h', ts), a",
             "b, timestamp_floor('1h', ts)",
             "a, date_trunc('day', ts), c",
-            // Of all places few have rows: `b` says what `a` is, but for NULL.
+            // Few of all group places have rows: `b` determines `a`, except for NULL.
             "timestamp_floor('1h', ts), a, b",
             "a, b, c, timestamp_floor('1h', ts)",
             "c, b, a",
@@ -57,7 +58,7 @@ async fn check(database: &Database) -> usize {
                     format!("SELECT {keys}, {values} FROM g WHERE {filter} GROUP BY {order} ORDER BY {order}")
                 })
             };
-            // What is computed of each row is in no block.
+            // Values computed for each row are in no block.
             let (fast, general) = (ask(&|c| c.to_owned()), ask(&|c| format!("(CASE WHEN id >= 0 THEN {c} END)")));
             for (fast, general) in fast.into_iter().zip(general) {
                 made += usize::from(plan(database, &fast).await.contains(", grouped"));
@@ -87,7 +88,7 @@ async fn groups_of_blocks_are_those_of_their_rows() {
     assert!(check(&database).await > 10, "deleted rows, late rows beside blocks");
     run(&database, "ALTER TABLE g SEAL").await;
     assert!(check(&database).await > 10, "sealed");
-    // Symbols that no block has, and columns.
+    // Symbols that occur in no block, and missing columns.
     run(&database, "ALTER TABLE g ADD COLUMN late SYMBOL").await;
     run(&database, "ALTER TABLE g ADD COLUMN later DOUBLE").await;
     assert_eq!(rows(&database, "SELECT late, count(*), count(later), sum(later) FROM g GROUP BY late").await.len(), 1);
@@ -97,7 +98,7 @@ async fn groups_of_blocks_are_those_of_their_rows() {
     assert_eq!(rows(&database, fast).await, rows(&database, &general).await);
 }
 
-/// Hours of many rows, by which it is decided how to read, and others that have two each, between them.
+/// Hours of many rows, which determine the read method, and between them others that have two rows each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn buckets_that_change_more_often_than_it_seemed() {
     let folder = tempfile::tempdir().expect("a temporary folder");

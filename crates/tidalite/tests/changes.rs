@@ -1,4 +1,4 @@
-//! Rows that change while others write and merges move them: nothing is lost, nothing done twice.
+//! Rows change during concurrent writes and merges: no change is lost or applied twice.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -26,7 +26,7 @@ fn config(folder: &tempfile::TempDir) -> DatabaseConfig {
     config
 }
 
-/// Rows numbered from `first`, late ones among them.
+/// Inserts rows numbered from `first`, including late ones.
 fn insert(first: i64, count: i64) -> String {
     let late = "CASE WHEN value % 5 = 0 THEN value - 400 ELSE value END";
     let time = format!("to_timestamp_micros(1700000000000000 + ({late}) * 60000000)");
@@ -71,7 +71,7 @@ async fn updates_and_deletes_hold_while_rows_arrive_and_merges_move_them() {
         for round in 0..40 {
             let first = ROWS + round * 100;
             run(&inserting, &insert(first, 100)).await;
-            // Those of the batch before whose number ends in 3.
+            // The rows of the previous batch whose number ends in 3.
             run(&inserting, &format!("DELETE FROM t WHERE id % 10 = 3 AND id >= {ROWS} AND id < {first}")).await;
         }
     });
@@ -104,18 +104,18 @@ async fn partitions_past_their_time_go() {
     run(&database, "INSERT INTO t VALUES ('2024-01-01T13', 4), ('2024-01-30T13', 5)").await;
     run(&database, "ALTER TABLE t SET TTL 30 DAYS").await;
     database.settle().expect("it settles");
-    // All of the first of January is older than thirty days only at the end of the 31st.
+    // The first of January is older than thirty days only at the end of the 31st.
     assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [5, 15]);
     run(&database, "INSERT INTO t VALUES ('2024-02-01T00', 6)").await;
     database.settle().expect("it settles");
     assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [4, 16]);
-    // A row that was deleted ages nothing.
+    // A deleted row does not affect expiry.
     run(&database, "ALTER TABLE t SET TTL 0").await;
     run(&database, "DELETE FROM t WHERE n = 6").await;
     run(&database, "ALTER TABLE t SET TTL 29 DAYS").await;
     database.settle().expect("it settles");
     assert_eq!(numbers(&database, "SELECT count(*), sum(n) FROM t").await, [3, 10], "the newest row was deleted");
-    // Nor does a row of the future, more than now does.
+    // A row of the future counts as of now.
     let day = "date_trunc('day', now())";
     run(&database, "CREATE TABLE f (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY TTL 3 DAYS").await;
     run(&database, &format!("INSERT INTO f SELECT {day} - INTERVAL '1 day', 1")).await;
@@ -139,7 +139,7 @@ async fn many_writers_of_the_same_keys_leave_one_row_each() {
             let database = database.clone();
             tokio::spawn(async move {
                 for round in 0..10 {
-                    // Each sends rows that all others send, too, with a number of its own, and everything twice.
+                    // Each sends rows that all others also send, with a distinct number, and everything twice.
                     let sql = format!(
                         "INSERT INTO t SELECT to_timestamp_micros(1700000000000000 + (value % 50) * 3600000000), value, {} FROM generate_series({}, {}) AS value",
                         writer * 100 + round, round * 37, round * 37 + 200

@@ -1,4 +1,4 @@
-//! Many commits that wait for one another: all that was acknowledged is there, and in the log, as a crash leaves it.
+//! Many concurrent commits: all acknowledged commits exist, and are in the log after a crash.
 
 mod asked;
 
@@ -10,12 +10,12 @@ use tidalite::{Database, DatabaseConfig};
 
 const ROWS: usize = 5_000;
 
-/// Nothing is merged meanwhile, so that the log is all there is.
+/// Merges are disabled, so that all rows are only in the log.
 fn config(folder: &Path) -> DatabaseConfig {
     DatabaseConfig { durability: Durability::Os, has_background_jobs: false, ..DatabaseConfig::new(folder) }
 }
 
-/// Rows of host `hosts[row % hosts.len()]` with their numbers from `first` on, a second each.
+/// Returns rows of host `hosts[row % hosts.len()]` with numbers from `first` on, one second apart.
 fn batch(hosts: &[String], first: usize) -> Batch {
     let mut dictionary = Views::new();
     hosts.iter().for_each(|host| dictionary.push(host.as_bytes()));
@@ -57,7 +57,7 @@ async fn commits_in_a_queue_are_all_there_with_their_own_symbols_and_after_a_cra
         }
         let mut batches = Vec::new();
         for commit in 0..24 {
-            // Each in an order of its own, some of them new.
+            // Each batch has a different order of hosts, some of them new.
             let mut hosts: Vec<String> =
                 (0..40).map(|host| format!("host_{}", host + commit % 6 + 10 * round)).collect();
             hosts.rotate_left(commit * 7 % 40);
@@ -67,7 +67,7 @@ async fn commits_in_a_queue_are_all_there_with_their_own_symbols_and_after_a_cra
             batches.push(batch(&hosts, first));
             first += ROWS;
         }
-        // None waits for the one before.
+        // No commit waits for the previous one.
         let under_way: Vec<_> = batches.into_iter().map(|batch| database.commit(vec![batch])).collect();
         for commit in under_way {
             commit.await.expect("it is committed");
@@ -78,7 +78,7 @@ async fn commits_in_a_queue_are_all_there_with_their_own_symbols_and_after_a_cra
     }
 }
 
-/// What is in the files now, opened: closing would write what is only in the log elsewhere.
+/// Opens a copy of the current files: closing would write rows of the log elsewhere.
 fn as_after_a_crash(folder: &Path) -> (tempfile::TempDir, Database) {
     let copy = tempfile::tempdir().expect("a temporary folder");
     copy_into(folder, copy.path());
@@ -110,7 +110,7 @@ async fn rows_before_a_refused_line_are_committed_from_a_queue_and_are_there_aft
     let mut expected: Vec<String> = (0..ROWS).map(|row| format!("{}|{row}", hosts[row % 40])).collect();
     let mut all = Vec::new();
     for commit in 1..24 {
-        // Lines of a table and of a view in turns, of which the view's are refused from the row on whose line they begin.
+        // Alternating lines of a table and of a view; the view's are rejected from a certain line on.
         let (mut of_table, mut of_view) = (batch(&hosts, commit * ROWS), batch(&hosts, 0));
         let kept = commit * 200;
         of_table.lines =

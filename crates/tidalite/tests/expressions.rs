@@ -1,6 +1,5 @@
-//! Conditions on several columns that the scan computes, against the same ones left to general operators: random
-//! expressions over a table with NULLs, NaN, infinities, −0 and the extremes of integers, in blocks, late segments and
-//! staging.
+//! Compares conditions on several columns computed by the scan with general operators: random expressions over a table
+//! with NULLs, NaN, infinities, −0 and the extremes of integers, in blocks, late segments and staging.
 
 mod asked;
 
@@ -12,8 +11,10 @@ const TABLE: &str = "CREATE TABLE e (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i I
      x DOUBLE, y DOUBLE, at TIMESTAMP, day DATE, flag BOOLEAN, sym SYMBOL, v VARCHAR, ip IPV4, ip2 IPV4) \
      TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows numbered from `first`, `late` seconds out of order. In `x` and `y` are what floating point has beside numbers, in
-/// `l` and `m` what integers end with; `d` is decimals, which are packed, and `f` the same as a narrower type.
+/// Inserts rows numbered from `first`, `late` seconds out of order.
+///
+/// `x` and `y` contain special floating-point values, `l` and `m` the extremes of integers; `d` contains decimals,
+/// which are packed, and `f` the same in a narrower type.
 fn insert(first: i64, count: i64, late: i64) -> String {
     format!(
         "INSERT INTO e SELECT to_timestamp_micros(1704067200000000 + v * 700000 - h % {late} * 1000000), v, \
@@ -40,7 +41,7 @@ fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
     of[rng.usize(..of.len())]
 }
 
-/// An integer, mostly of 64 bits.
+/// Returns an integer, mostly of 64 bits.
 fn int(rng: &mut Rng, depth: u32) -> String {
     match if depth == 0 { rng.u32(..3) } else { rng.u32(..9) } {
         0 => pick(rng, &["0", "1", "-3", "17", "9223372036854775807", "1000"]).to_owned(),
@@ -121,12 +122,12 @@ fn condition(rng: &mut Rng, depth: u32) -> String {
     }
 }
 
-/// An error without the values of the row that it names.
+/// Returns an error without the values of its row.
 fn kind_of(error: &str) -> &str {
     ["division by zero", "out of range"].into_iter().find(|kind| error.contains(kind)).unwrap_or(error)
 }
 
-/// The same statements asked of both. `general` has its operators off.
+/// Two databases for the same statements. `general` has fast operators disabled.
 struct Both {
     fast: Database,
     general: Database,
@@ -143,7 +144,7 @@ impl Both {
         self.general.settle().expect("it settles");
     }
 
-    /// How many of the conditions were computed by the scan.
+    /// Returns the number of conditions that the scan computed.
     async fn check(&self, rng: &mut Rng, rounds: usize) -> usize {
         let mut computed = 0;
         for _ in 0..rounds {
@@ -183,12 +184,12 @@ impl Both {
                         &general[..general.len().min(8)]
                     );
                 }
-                // Any of the rows that cause an error may be named.
+                // Any of the rows that cause an error may be reported.
                 (Err(fast), Err(general)) => {
                     assert_eq!(kind_of(&fast), kind_of(&general), "{sql}");
                 }
-                // A row that another condition leaves out is no error; general operators may look at it, and so does their
-                // planner at bounds.
+                // A row that another condition excludes causes no error; general operators and their planner (at
+                // bounds) may evaluate it.
                 (Ok(_), Err(error)) => {
                     assert!(error.contains("division by zero") || error.contains("out of range"), "{sql}: {error}")
                 }
@@ -266,7 +267,7 @@ async fn compiled_conditions_are_those_of_the_interpreter() {
         Database::open(config).expect("an empty folder opens")
     };
     let (compiling, interpreting) = (open(0, true), open(1, false));
-    // More than are interpreted before anything is compiled, in blocks and behind them in staging.
+    // More rows than are interpreted before the compilation, in blocks and in staging.
     for database in [&compiling, &interpreting] {
         run(database, TABLE).await;
         run(database, &insert(0, 1_150_000, 1)).await;
@@ -291,7 +292,7 @@ async fn compiled_conditions_are_those_of_the_interpreter() {
         let interpreted = rows(&interpreting, &analyzed).await.join("\n");
         assert!(interpreted.contains("computed filter"), "{interpreted}");
     }
-    // What a few rows are asked never becomes machine code.
+    // Conditions on a few rows are never compiled.
     let sql = "EXPLAIN ANALYZE SELECT count(*) FROM e WHERE x * y + d - x > y AND id < 70000";
     let few = rows(&compiling, sql).await.join("\n");
     assert!(few.contains("computed filter"), "{few}");

@@ -228,7 +228,7 @@ fn errors_in_names_have_places() {
     let (database, _folder) = open(true);
     let create = "CREATE TABLE trades (ts TIMESTAMP, symbol SYMBOL, price DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
     runtime.block_on(answer(&database, create)).expect("a table");
-    // ^ marks the place.
+    // ^ marks the position.
     for (marked, message, hint) in [
         ("SELECT ts, ^prise FROM trades", "column \"prise\" does not exist", Some("perhaps you meant \"price\"")),
         ("SELECT t.^nothing FROM trades t", "column \"nothing\" does not exist", None),

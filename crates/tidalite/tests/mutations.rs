@@ -1,21 +1,21 @@
-//! Statements that nobody would write: those of `tests/slt`, with words and bytes lost, doubled and exchanged, parsed and
-//! planned. Whatever comes of them is an answer or an error; never a panic, and never long in coming. Errors that call
-//! themselves internal are printed: each is one that should be the user's.
+//! Parses and plans invalid statements: those of `tests/slt` with words and bytes removed, doubled and exchanged. The
+//! outcome is a result or an error, never a panic, and never takes long. Internal errors are printed: each should be an
+//! error of the user.
 //!
-//! A fixed number from a fixed seed; `MUTATE_SECONDS=n` goes on for so long from `MUTATE_FROM=n`. A failure prints its
-//! seed and the statement.
+//! Runs a fixed number from a fixed seed; `MUTATE_SECONDS=n` runs for this time from `MUTATE_FROM=n`. A failure prints
+//! its seed and the statement.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tidalite::{Database, DatabaseConfig, ErrorKind, QueryOptions};
 
-/// Statements of every test run.
+/// Number of statements of every test run.
 const STATEMENTS: u64 = 10_000;
 
-/// Planning one of these takes a millisecond or two.
+/// Time limit; planning such a statement takes a millisecond or two.
 const LONG: Duration = Duration::from_secs(20);
 
-/// The statements of all files.
+/// Returns the statements of all files.
 fn statements() -> Vec<String> {
     let folder = Path::new("../../tests/slt");
     let mut files: Vec<_> =
@@ -33,7 +33,7 @@ fn statements() -> Vec<String> {
     found
 }
 
-/// Words, numbers, quoted texts and signs, with the space before each.
+/// Returns words, numbers, quoted texts and signs, with the space before each.
 fn words(sql: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quote, mut was_word) = (None, false);
@@ -153,7 +153,7 @@ fn no_statement_panics_or_takes_long() {
     let config = DatabaseConfig { has_background_jobs: false, ..DatabaseConfig::new(folder.path()) };
     let database = Database::open(config).expect("an empty folder opens");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    // The first of a name wins; many statements find their tables.
+    // The first table of a name is kept, so that many statements find their tables.
     for sql in statements().iter().filter(|sql| sql.starts_with("CREATE TABLE")) {
         let _ = runtime.block_on(database.execute(sql, QueryOptions::default()));
     }

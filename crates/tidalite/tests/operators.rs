@@ -1,5 +1,5 @@
-//! Fast operators against standard SQL that they do not take part in: groups by codes and buckets, the latest rows; and
-//! against their plain twins: joins by time.
+//! Compares fast operators with standard SQL that does not use them (groups by codes and buckets, the latest rows), and
+//! with their reference implementations (time joins).
 
 mod asked;
 
@@ -10,7 +10,8 @@ use tidalite::Database;
 const TABLE: &str =
     "CREATE TABLE t (ts TIMESTAMP, id LONG, sym SYMBOL, rare SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows numbered from `first`, some seconds out of order. Of `rare`, all but two values are only in the first rows.
+/// Inserts rows numbered from `first`, some seconds out of order. All but two values of `rare` are only in the first
+/// rows.
 fn insert(first: i64, count: i64, late: i64) -> String {
     format!(
         "INSERT INTO t SELECT to_timestamp_micros(1704067200000000 + v / 3 * 900000 - h % {late} * 1000000), v, \
@@ -21,7 +22,7 @@ fn insert(first: i64, count: i64, late: i64) -> String {
     )
 }
 
-/// The latest row of each key in SQL's own words. Of two of one time it is the one that came later.
+/// Returns standard SQL for the latest row of each key. Of rows of equal times it is the one that arrived later.
 fn latest(key: &str, filter: &str) -> String {
     format!(
         "SELECT ts, id, sym, rare, x FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY ts DESC, id DESC) AS n \
@@ -38,7 +39,7 @@ async fn check(database: &Database) {
         "ts IN '2024-01-01T05'",
         "id = 17",
         "id < 0",
-        // Which of the keys are looked for at all.
+        // Conditions on the keys themselves.
         "sym IS NULL",
         "sym IS NOT NULL AND x < 300",
         "sym IN ('s1', 's2', 'nowhere') AND rare IN ('r1', 'r2', 'r40')",
@@ -52,14 +53,14 @@ async fn check(database: &Database) {
             let fast = format!("SELECT ts, id, sym, rare, x FROM t WHERE {filter} LATEST ON ts PARTITION BY {key}");
             assert!(plan(database, &fast).await.contains("TidaliteLatest"), "{fast}");
             let sorted = format!("SELECT * FROM ({fast}) ORDER BY ts, id");
-            // The first time it may find out which symbols share rows, the second it knows.
+            // The first run may build the co-occurrence index, the second one uses it.
             for time in 0..2 {
                 assert_eq!(rows(database, &sorted).await, rows(database, &latest(key, filter)).await, "{fast} {time}");
             }
             let times = rows(database, &format!("SELECT ts FROM ({fast})")).await;
             assert!(times.is_sorted(), "in order of time: {fast}");
         }
-        // Text that is computed comes as text, a bucket of moved time is computed for every row.
+        // Computed text is a string, and a bucket of a shifted time is computed for every row.
         for (fast, general) in [
             ("sym", "sym || ''"),
             ("rare, sym", "rare || '', sym || ''"),
@@ -81,7 +82,7 @@ async fn check(database: &Database) {
     }
     let coded = plan(database, "SELECT ts, sym, count() FROM t SAMPLE BY 1h").await;
     assert!(coded.contains("codes=[sym]") && coded.contains("columns=[timestamp_floor(1h"), "{coded}");
-    // Also where one stream of few rows is dealt out to threads.
+    // Also if a single stream of few rows is distributed to threads.
     let few =
         plan(database, "SELECT ts, sym, rare, avg(x) FROM t WHERE id = 17 AND sym IS NOT NULL SAMPLE BY 1h").await;
     assert!(few.contains("codes=[sym, rare]") || few.contains("codes=[rare, sym]"), "{few}");
@@ -109,7 +110,7 @@ async fn fast_operators_answer_as_sql_says() {
     assert!(blocks > 40, "rare symbols are still there: {blocks}");
 }
 
-/// The first and the last rows in order of time, of which scans read no more than are asked for.
+/// Checks the first and the last rows in time order, for which scans read only the required rows.
 async fn check_limits(database: &Database) {
     for filter in
         ["true", "x > 900", "x >= 0", "sym = 's3'", "x + id > 1000", "id = 17", "id < 0", "ts >= '2024-01-01T05'"]
@@ -117,7 +118,7 @@ async fn check_limits(database: &Database) {
         let query = format!("SELECT ts, id, sym, x FROM t WHERE {filter}");
         let all = rows(database, &format!("{query} ORDER BY ts, id")).await;
         let known: HashSet<&String> = all.iter().collect();
-        // Of rows of one time any may be among them, once.
+        // Any of the rows of equal times may be included, once.
         let check = |asked: &str, found: &[String], expected: &[String]| {
             let time = |row: &String| row.split(['|', ',']).next().unwrap_or_default().to_owned();
             assert!(found.iter().map(time).eq(expected.iter().map(time)), "{asked}");
@@ -162,7 +163,7 @@ async fn limits_give_the_first_and_the_last_rows() {
 
 const NUMBERS: &str = "CREATE TABLE n (ts TIMESTAMP, id LONG, b BYTE, s SHORT, i INT, l LONG, f REAL, d DOUBLE) TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows whose sums floating point holds exactly.
+/// Inserts rows whose floating-point sums are exact.
 fn numbers(first: i64, count: i64) -> String {
     format!(
         "INSERT INTO n SELECT to_timestamp_micros(1704067200000000 + v * 700000), v, (h % 90)::byte, \
@@ -182,7 +183,7 @@ async fn check_totals(database: &Database) {
                     "SELECT count(*), count({column}), sum({column}), avg({column}), sum({column} + 2) FROM n WHERE {filter}"
                 )
             };
-            // What is computed of each row has no totals.
+            // Values computed for each row have no totals.
             let (fast, general) = (ask(column), ask(&format!("(CASE WHEN id >= 0 THEN {column} END)")));
             let planned =
                 plan(database, &format!("SELECT count(*), sum({column}), avg({column}) FROM n WHERE {filter}")).await;
@@ -214,23 +215,23 @@ async fn totals_of_blocks_are_those_of_their_rows() {
     check_totals(&database).await;
     run(&database, "ALTER TABLE n SEAL").await;
     check_totals(&database).await;
-    // Of a column that most blocks do not have.
+    // A column that most blocks do not have.
     run(&database, "ALTER TABLE n ADD COLUMN late DOUBLE").await;
     assert_eq!(rows(&database, "SELECT count(*), count(late), sum(late) FROM n WHERE id < 10").await.len(), 1);
     assert_eq!(count(&database, "SELECT count(late) FROM n").await, 0);
 }
 
-/// Two databases of the same rows, the second without fast operators.
+/// Two databases with the same rows, the second one without fast operators.
 struct Twins {
     fast: Database,
     plain: Database,
     random: fastrand::Rng,
-    /// Whether WINDOW JOIN is asked for, else ASOF and LT JOIN.
+    /// True for WINDOW JOIN, false for ASOF and LT JOIN.
     are_windows: bool,
 }
 
-/// Rows of a side of a join: three of a time, some seconds out of order, every seventeenth without a key; they arrive
-/// in order of their numbers, in any database.
+/// Inserts rows of a join side: three per time, some seconds out of order, every seventeenth without a key; they arrive
+/// in order of their numbers in every database.
 fn side(table: &str, first: i64, count: i64, (step, late, keys): (i64, i64, i64)) -> String {
     format!(
         "INSERT INTO {table} SELECT to_timestamp_micros(1704067200000000 + v / 3 * {step} - h % {late} * 100000), v, \
@@ -256,7 +257,7 @@ impl Twins {
         of[self.random.usize(0..of.len())]
     }
 
-    /// A join by time that may be anything.
+    /// Returns a random time join.
     fn join(&mut self) -> String {
         let kind = self.one_of(&["ASOF", "LT"]);
         let left = self.one_of(&[
@@ -307,7 +308,7 @@ impl Twins {
         format!("{left} a {kind} JOIN {right} b {keys} {tolerance} {filter}")
     }
 
-    /// A WINDOW JOIN that may be anything, and whether the fast operator takes it.
+    /// Returns a random WINDOW JOIN, and true if the fast operator supports it.
     fn window(&mut self) -> (String, bool) {
         let left = self.one_of(&[
             "l",
@@ -372,7 +373,7 @@ impl Twins {
                 "a.ts, a.ven, max(b.ts), min(b.ts), bool_or(b.k > 7)",
                 "*, array_agg(b.id)",
             ]);
-            // The plain operator's pairs are aggregated by several threads, in no order of arrival.
+            // Several threads aggregate the pairs of the reference operator, without order of arrival.
             let has_order = what.contains("first") || what.contains("array_agg");
             let what = if has_order && !is_fast { "a.ts, a.id, sum(b.id)" } else { what };
             let sql = format!("SELECT {what} FROM {join}");
@@ -428,7 +429,7 @@ async fn windows_of_joins_are_those_of_the_plain_operator() {
 
 async fn over_rows_of_all_kinds(are_windows: bool) {
     let folders = [tempfile::tempdir().expect("a temporary folder"), tempfile::tempdir().expect("a temporary folder")];
-    // Of rows of one time several threads would not choose by arrival.
+    // Several threads would not select rows of equal times by arrival.
     let threads = if are_windows { 1 } else { 2 };
     let (fast, plain) = (open(folders[0].path()), open_on(folders[1].path(), false, threads));
     let mut twins = Twins { fast, plain, random: fastrand::Rng::with_seed(11), are_windows };
@@ -444,7 +445,7 @@ async fn over_rows_of_all_kinds(are_windows: bool) {
     twins.check(30).await;
     twins.settle();
     twins.check(30).await;
-    // Staged rows of times that segments have, too, in order and out of it.
+    // Staged rows of times that also occur in segments, sorted and unsorted.
     twins.run(&side("r", 330_000, 9_000, (300_000, 40_000, 42))).await;
     twins.run(&side("r", 100_000, 7_000, (400_000, 1, 42))).await;
     twins.run(&side("l", 15_000, 3_000, (700_000, 30_000, 42))).await;
@@ -459,7 +460,7 @@ async fn over_rows_of_all_kinds(are_windows: bool) {
 const FIRSTS: &str = "CREATE TABLE f (ts TIMESTAMP, id LONG, i INT, d DOUBLE, b BOOLEAN, day DATE, sym SYMBOL, t VARCHAR, up LONG) \
      TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows some of whose numbers have no order but that which is agreed on; `up` rises with the rows, but not strictly.
+/// Inserts rows some of whose numbers have only the defined order; `up` increases with the rows, but not strictly.
 fn firsts(first: i64, count: i64, late: i64) -> String {
     format!(
         "INSERT INTO f SELECT to_timestamp_micros(1704067200000000 + v * 900000 - h % {late} * 1000000), v, \
@@ -492,7 +493,7 @@ async fn check_firsts(database: &Database) {
                 let columns = "t, d, ts, id, i, sym";
                 for limit in [1, 1_000] {
                     let fast = format!("SELECT {columns} FROM f WHERE {filter} ORDER BY {keys}, id LIMIT {limit}");
-                    // What numbers all rows keeps them all.
+                    // A numbering of all rows keeps them all.
                     let general = format!(
                         "SELECT {columns} FROM (SELECT *, row_number() OVER (ORDER BY {keys}, id) AS n FROM f WHERE {filter}) \
                          WHERE n <= {limit} ORDER BY n"
@@ -525,7 +526,7 @@ async fn the_first_rows_of_an_order_are_those_of_all_rows() {
     assert_eq!(rows(&database, "SELECT id, later FROM f ORDER BY later, id LIMIT 3").await.len(), 3);
 }
 
-/// A plan that runs again begins without what it knew of the rows before.
+/// A plan that runs again starts without state of the previous run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_rows_are_found_again_in_every_turn_of_a_recursive_query() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,5 @@
-//! Window functions by symbols, sorted and asked by operators of ours, against the stock operators; groups over groups
-//! by symbols.
+//! Compares window functions by symbols, sorted and computed by Tidalite's operators, with the stock operators; and
+//! groups over groups by symbols.
 
 mod asked;
 
@@ -11,7 +11,7 @@ use tidalite::{Database, DatabaseConfig};
 const TABLE: &str = "CREATE TABLE t (ts TIMESTAMP, id LONG, sym SYMBOL, rare SYMBOL, x LONG, d DOUBLE, day DATE, v VARCHAR) \
      TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows numbered from `first`, some seconds out of order. `rare` belongs to `sym`, but for a few rows.
+/// Inserts rows numbered from `first`, some seconds out of order. `rare` belongs to `sym`, except for a few rows.
 fn insert(first: i64, count: i64, late: i64) -> String {
     format!(
         "INSERT INTO t SELECT to_timestamp_micros(1704067200000000 + v / 3 * 900000 - h % {late} * 1000000), v, \
@@ -54,14 +54,14 @@ async fn check(twins: &[Database; 2]) {
                 same(twins, &format!("{windows} ORDER BY id")).await;
                 let one = format!("SELECT id, sym, {} FROM {from} {filter}", told[0]);
                 same(twins, &format!("{one} ORDER BY id")).await;
-                // The order of the window's rows, which a sort above need not make again.
+                // The order of the window's rows, which a sort above need not repeat.
                 same(twins, &format!("{one} ORDER BY {keys}, {order}, id LIMIT 5000")).await;
                 same(twins, &format!("SELECT sym, count(*), sum(f0), max(id) FROM ({one}) GROUP BY sym ORDER BY sym"))
                     .await;
             }
         }
     }
-    // One above the other, of one order and of others.
+    // Nested windows, of the same order and of others.
     let hours = "SELECT ts AS hour, sym, rare, avg(x) AS a, count(*) AS n FROM t SAMPLE BY 1h";
     let lagged = format!("SELECT *, lag(a) OVER (PARTITION BY sym, rare ORDER BY hour) AS before FROM ({hours})");
     let twice = format!(
@@ -118,7 +118,7 @@ async fn windows_of_partitions_are_those_of_the_stock_operators() {
     assert!(!planned.contains("\n  group by"), "{planned}");
 }
 
-/// A partition of more rows than are waited for, and others before and behind it.
+/// A partition of more rows than are buffered, with others before and after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_of_very_many_rows() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -131,14 +131,14 @@ async fn a_partition_of_very_many_rows() {
         "SELECT sym, count(*), count(before), sum(x - before), min(x - before), max(x - before) FROM ({lagged}) GROUP BY sym ORDER BY sym"
     );
     assert!(plan(&database, &asked).await.contains("TidaliteWindow"));
-    // Of 'm' there are 98 of 100: from 0 to 1299999, two steps of which are wider.
+    // 'm' has 98 of 100 rows: from 0 to 1299999, in which two steps are wider.
     assert_eq!(
         rows(&database, &asked).await,
         ["a|13000|12999|1299900|100|100", "m|1274000|1273999|1299999|1|3", "z|13000|12999|1299900|100|100"]
     );
 }
 
-/// Rows for which there is no room in so much memory.
+/// Returns a database with rows that do not fit this memory.
 async fn with_memory(folder: &Path, bytes: usize) -> Database {
     let mut config = DatabaseConfig::new(folder);
     config.durability = Durability::Os;
@@ -151,12 +151,12 @@ async fn with_memory(folder: &Path, bytes: usize) -> Database {
     database
 }
 
-/// Of functions that need all rows of a partition the stock operator keeps them, too.
+/// For functions that require all rows of a partition, the stock operator also buffers them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_of_more_than_memory_are_an_error_where_all_their_rows_are_needed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let database = with_memory(folder.path(), 24 << 20).await;
-    // In order of time already, and all of one partition: nothing is sorted on the disk.
+    // Sorted by time already, and all of one partition: nothing is sorted on disk.
     let lines = "SELECT id, v, d, x, ts, x < 0 AS p FROM t";
     let asked = |function: &str| {
         format!(
@@ -175,7 +175,8 @@ async fn sorts_of_more_than_memory_are_left_to_the_stock_operator() {
     let asked = format!("SELECT count(*), count(next), min(next - id), sum(length(v)) FROM ({lagged})");
     let analyzed = rows(&database, &format!("EXPLAIN ANALYZE {asked}")).await.join("\n");
     assert!(analyzed.contains("left to the general operators"), "{analyzed}");
-    // 40 symbols and NULL, each with a row that none follows; texts of six bytes. The nearest of one symbol are 13 apart, where
-    // a row without one follows another in which the hash began again: 13 · 7919 − 1000003 is a multiple of 17.
+    // 40 symbols and NULL, each with a row without a successor; texts of six bytes. The closest rows of one symbol are
+    // 13 apart, where a row without a symbol follows another one at which the hash wrapped: 13 · 7919 − 1000003 is a
+    // multiple of 17.
     assert_eq!(rows(&database, &asked).await, ["400000|399959|13|2400000"]);
 }

@@ -1,6 +1,6 @@
-//! Filters that the scan answers on encoded blocks, against the same filters hidden from it: random predicates over
-//! every type, with rows in staging, merged, deleted, late, and all of these at once. A predicate inside of `coalesce`
-//! is not understood by the scan, so that DataFusion's own filter evaluates it on decoded rows.
+//! Compares filters that the scan evaluates on encoded blocks with the same filters hidden from the scan: random
+//! predicates over every type, with rows in staging, merged, deleted, late, and all of these at once. The scan does not
+//! support a predicate inside of `coalesce`, so DataFusion's own filter evaluates it on decoded rows.
 
 mod asked;
 
@@ -11,7 +11,8 @@ const TABLE: &str = "CREATE TABLE t (ts TIMESTAMP, id LONG, b BOOLEAN, y BYTE, s
     step LONG, same LONG, f REAL, d DOUBLE, full DOUBLE, m DECIMAL(9,2), w DECIMAL(30,2), n TIMESTAMP_NS, day DATE, \
     sym SYMBOL, txt VARCHAR, few VARCHAR, ip IPV4) TIMESTAMP(ts) PARTITION BY DAY";
 
-/// Rows numbered from `first`, `late` seconds out of order. Each column has a shape that asks for another encoding.
+/// Inserts rows numbered from `first`, `late` seconds out of order. The shape of each column leads to a different
+/// encoding.
 fn insert(first: i64, count: i64, late: i64) -> String {
     let special = "WHEN 0 THEN NULL WHEN 1 THEN 'NaN'::double WHEN 2 THEN 'Infinity'::double \
         WHEN 3 THEN '-Infinity'::double WHEN 4 THEN '-0.0'::double WHEN 5 THEN 0.0";
@@ -41,7 +42,7 @@ fn insert(first: i64, count: i64, late: i64) -> String {
     )
 }
 
-/// Literals for each column, among them some that no row has.
+/// Literals for each column, some of which occur in no row.
 const COLUMNS: [(&str, &[&str]); 20] = [
     (
         "ts",

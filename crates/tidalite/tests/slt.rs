@@ -1,6 +1,7 @@
-//! Runs every file of `tests/slt` against a database in process, in three worlds: rows left in staging, rows merged
-//! into segments after every statement, and rows staged with fast operators off. `SLT_COMPLETE=1` writes what came out into the files, for a human to
-//! read; `SLT=part of a name` runs some files only; `SLT_REWRITES=1` plans without the binder.
+//! Runs every file of `tests/slt` on an in-process database in three configurations: rows left in staging, rows merged
+//! into segments after every statement, and rows staged with fast operators disabled. `SLT_COMPLETE=1` writes the
+//! results to the files, for review; `SLT=part of a name` runs some files only; `SLT_REWRITES=1` plans without the
+//! binder.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt32Type;
@@ -15,7 +16,7 @@ use tidalite::{Database, DatabaseConfig, Error, OutputColumn, QueryOptions, Resp
 
 const WORLDS: [&str; 3] = ["staged", "settled", "general"];
 
-/// One connection of a test file: a database of its own.
+/// One connection of a test file, with a separate database.
 struct World {
     name: &'static str,
     database: Database,
@@ -28,7 +29,7 @@ impl World {
         let mut config = DatabaseConfig::new(folder.path());
         config.durability = tidalite::config::Durability::Os;
         config.has_background_jobs = false;
-        // What EXPLAIN says must not depend on the machine.
+        // The output of EXPLAIN must not depend on the machine.
         config.query_threads = 2;
         config.query_fast_operators = name != "general";
         config.query_binder = std::env::var_os("SLT_REWRITES").is_none();
@@ -108,7 +109,7 @@ fn every_file_gives_what_it_says() {
     let is_completing = std::env::var_os("SLT_COMPLETE").is_some();
     let mut failures = Vec::new();
     for file in files() {
-        // EXPLAIN differs between the worlds: files say what the settled one answers.
+        // EXPLAIN differs between the configurations: files contain the output of the settled one.
         for world in WORLDS.into_iter().filter(|world| !is_completing || *world == "settled") {
             let mut runner = Runner::new(|| async move { Ok(World::open(world)) });
             let ran = runtime.block_on(async {

@@ -1,4 +1,5 @@
-//! What a statement file cannot say: places of errors, stopping, input of any size, many at once.
+//! Tests that statement files cannot express: positions of errors, cancellation, input of any size, concurrent
+//! statements.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -143,7 +144,7 @@ async fn a_statement_stops_when_cancelled() {
     assert!(db.database.activity().is_empty());
 }
 
-/// Every run of a statement is listed, counted and stopped for itself, whatever is kept of the runs before.
+/// Every run of a statement is listed, counted and cancelled separately, although its plan is cached.
 #[tokio::test]
 async fn a_repeated_statement_stops_when_cancelled() {
     let db = open();
@@ -169,7 +170,7 @@ async fn a_repeated_statement_stops_when_cancelled() {
     }
 }
 
-/// Counts and ends of a whole table are told without reading it, and anew once it is written.
+/// Counts and bounds of a whole table are returned without reading it, and updated after writes.
 #[tokio::test]
 async fn what_is_known_of_a_table_is_told_as_it_is_now() {
     let db = open();
@@ -202,7 +203,7 @@ async fn what_is_known_of_a_table_is_told_as_it_is_now() {
     asked([Some(0), None, Some(0)]).await;
 }
 
-/// What was known of a table without rows is not held to when it has some.
+/// A plan for a table without rows is not reused after rows were inserted.
 #[tokio::test]
 async fn a_statement_that_found_nothing_finds_what_is_written_then() {
     let db = open();
@@ -233,7 +234,7 @@ async fn a_statement_that_found_nothing_finds_what_is_written_then() {
     }
 }
 
-/// What names no table is planned once, but for what changes by itself.
+/// A statement without tables is planned once, except for volatile functions.
 #[tokio::test]
 async fn what_needs_no_table_is_told_again() {
     let db = open();
@@ -256,7 +257,7 @@ async fn what_needs_no_table_is_told_again() {
     }
 }
 
-/// A plan with the clock in it is made each time; a plan with a fixed interval is kept.
+/// A plan that contains the current time is made each time; a plan with a fixed interval is cached.
 #[tokio::test]
 async fn statements_with_fixed_intervals_are_planned_once() {
     let db = open();
@@ -278,7 +279,7 @@ async fn statements_with_fixed_intervals_are_planned_once() {
     }
 }
 
-/// An error within nested expressions took the stock parser 2ⁿ time, and a thread of the planner for ever.
+/// An error in nested expressions took the stock parser 2ⁿ time, and blocked a planner thread forever.
 #[tokio::test]
 async fn nested_bad_input_is_refused_at_once() {
     let db = open();
@@ -309,7 +310,7 @@ async fn nested_bad_input_is_refused_at_once() {
     assert_eq!(db.number("SELECT 1").await, 1);
 }
 
-/// What was planned on a large stack is begun on that of whoever asks again.
+/// A statement planned on a large stack also runs on a small stack when it is repeated.
 #[tokio::test]
 async fn a_deep_statement_is_asked_again_on_a_small_stack() {
     let db = open();
@@ -337,7 +338,7 @@ async fn a_deep_statement_is_asked_again_on_a_small_stack() {
     }
 }
 
-/// Values of other types than those before, and rows written between two runs.
+/// Parameter values of other types than before, and rows inserted between two runs.
 #[tokio::test]
 async fn a_prepared_statement_takes_any_values() {
     use tidalite::Parameter::{Double, Long, Text};
@@ -373,7 +374,7 @@ async fn a_statement_stops_when_its_rows_are_dropped() {
     assert_eq!(db.number("SELECT 1").await, 1, "the threads are free again");
 }
 
-/// Joins that would take minutes, and some whose rows nobody takes: whoever asks next has the threads at once.
+/// Joins that would take minutes, and joins whose rows are not read: the next statement gets the threads at once.
 #[tokio::test]
 async fn joins_by_time_give_their_threads_back() {
     const ENOUGH: Duration = Duration::from_secs(30);
@@ -436,7 +437,7 @@ async fn input_of_any_shape_is_answered() {
     db.error(&deep(100_000)).await;
     db.run(&deep(50)).await;
     db.error(&format!("SELECT 1{}", " + 1".repeat(300_000))).await;
-    // As docs/sql/explain.md says: the planner's time goes with the cube of the levels.
+    // See docs/sql/explain.md: the planner's time is cubic in the levels.
     let error = db.error(&format!("SELECT 1{}", " + 1".repeat(500))).await;
     assert!(error.message.starts_with("the statement is too large"), "{error}");
     assert_eq!(db.number(&format!("SELECT 1{}", " + 1".repeat(200))).await, 201);
@@ -483,7 +484,7 @@ async fn memory_that_no_operator_reserves_is_limited() {
     assert_eq!(error.code.map(|code| code.as_str()), Some("53200"), "{error}");
 }
 
-/// Rows that their reader keeps are the reader's memory, however many they are.
+/// Rows that their reader keeps are memory of the reader, for any number of rows.
 #[tokio::test]
 async fn kept_rows_do_not_count_for_the_statement() {
     let db = open();
@@ -506,7 +507,7 @@ async fn distinct_values_that_memory_has_no_room_for_are_counted() {
     );
     assert_eq!(db.number(&format!("SELECT sum(n) FROM ({by_rest})")).await, 3_000_000);
     assert_eq!(db.number(&format!("SELECT sum(s) FROM ({by_rest})")).await, 4_500_001_500_000);
-    // 1 to 7.
+    // The sum of 1 to 7.
     assert_eq!(db.number(&format!("SELECT sum(m) FROM ({by_rest})")).await, 28);
 }
 

@@ -1,5 +1,5 @@
-//! Queries on a table that a materialized view of it answers, against the same queries on the table: what is answered so,
-//! what is not, and that nobody can tell from the answer.
+//! Compares queries on a table that one of its materialized views answers with the same queries on the table: which
+//! queries are answered by a view, which are not, and that the results are equal.
 
 mod asked;
 
@@ -21,7 +21,7 @@ const HOURLY: &str = "CREATE MATERIALIZED VIEW hourly REFRESH MANUAL AS (SELECT 
 const BUYS: &str = "CREATE MATERIALIZED VIEW buys REFRESH MANUAL AS (SELECT ts, k, sum(x) AS sx FROM t \
                     WHERE side = 'buy' SAMPLE BY 30m)";
 
-/// Whose answer it is, and the query behind SELECT.
+/// The answering view, and the query after SELECT.
 const ANSWERED: &[(&str, &str)] = &[
     (
         "hourly",
@@ -106,7 +106,7 @@ async fn a_view_answers_as_its_base_does() {
     check(&database, true).await;
     database.settle().expect("it settles");
     check(&database, true).await;
-    // What comes to the base, changes or goes there makes views stale until they are refreshed.
+    // Rows inserted, changed or deleted in the base make views stale until they are refreshed.
     for change in [
         "INSERT INTO t SELECT dateadd('s', 1, ts), k, side, x + 1, i, v, b FROM t WHERE i = 3",
         "DELETE FROM t WHERE i = 7",
@@ -119,7 +119,7 @@ async fn a_view_answers_as_its_base_does() {
         run(&database, "REFRESH MATERIALIZED VIEW buys").await;
         check(&database, true).await;
     }
-    // Other columns of the base are no matter.
+    // Other columns of the base are irrelevant.
     run(&database, "ALTER TABLE t ADD COLUMN late LONG").await;
     check(&database, true).await;
     run(&database, "ALTER TABLE t RENAME COLUMN v TO w").await;
@@ -127,7 +127,7 @@ async fn a_view_answers_as_its_base_does() {
     assert!(!with.contains("materialized view"), "{with}");
 }
 
-/// Where a view is stale, what is asked of other times is answered.
+/// If a view is stale, queries on other times are still answered.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stale_times_are_asked_of_the_base() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -143,7 +143,7 @@ async fn stale_times_are_asked_of_the_base() {
     assert!(!is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await);
     run(&database, "REFRESH MATERIALIZED VIEW hourly").await;
     assert!(is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await);
-    // What the base lets go of stays in the view, and is no answer.
+    // Rows dropped from the base stay in the view, which then does not answer queries.
     run(&database, "ALTER TABLE t DROP PARTITION LIST '2024-01-01', '2024-01-03'").await;
     assert!(!is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await);
     run(&database, "REFRESH MATERIALIZED VIEW hourly").await;
@@ -152,14 +152,14 @@ async fn stale_times_are_asked_of_the_base() {
     run(&database, "ALTER TABLE t DROP PARTITION LIST '2024-01-02'").await;
     run(&database, "REFRESH MATERIALIZED VIEW hourly").await;
     assert!(is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await, "all that it keeps more is older");
-    // Rows that come for such a time are not in the view.
+    // Rows inserted for such a time are not in the view.
     run(&database, "INSERT INTO t (ts, k, x) VALUES ('2024-01-01T12:30', 'k1', 1)").await;
     run(&database, "REFRESH MATERIALIZED VIEW hourly").await;
     assert!(!is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await);
     assert!(is_answered("ts, sum(x) FROM t WHERE ts >= '2024-01-04' SAMPLE BY 1d").await);
 }
 
-/// What a view dropped by its own TTL it does not answer.
+/// A view does not answer queries on times that its own TTL dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_view_that_lost_rows_knows_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -179,7 +179,7 @@ async fn a_view_that_lost_rows_knows_it() {
     assert!(!is_answered("k, sum(x) FROM t GROUP BY k ORDER BY k").await, "they do not come back by themselves");
 }
 
-/// Views over views, plans that are kept, and columns that are called alike.
+/// Views over views, cached plans, and columns with equal names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn views_of_views_and_kept_plans() {
     let folder = tempfile::tempdir().expect("a temporary folder");

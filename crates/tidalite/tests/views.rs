@@ -1,4 +1,4 @@
-//! Materialized views over a base that changes in every way: after a refresh they are what their query gives.
+//! Materialized views over a base with all kinds of changes: after a refresh they equal the result of their query.
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -42,7 +42,7 @@ fn config(folder: &tempfile::TempDir) -> DatabaseConfig {
     config
 }
 
-/// Each with the table it is over; integers only, so that the order of adding does not matter.
+/// Each view with its base; integers only, so that the order of addition is irrelevant.
 const VIEWS: [(&str, &str); 5] = [
     ("hourly", "SELECT ts, k, sum(n) AS total, count() AS c, max(n) AS most FROM b SAMPLE BY 1h"),
     ("unkeyed", "SELECT ts, count() AS c, min(n) AS least FROM b WHERE n % 2 = 0 SAMPLE BY 15m"),
@@ -55,7 +55,7 @@ const VIEWS: [(&str, &str); 5] = [
 ];
 
 fn statement(rng: &mut fastrand::Rng, newest: &mut i64) -> String {
-    // From shortly before London's clocks go forward on 2024-03-31.
+    // From shortly before London's clocks are set forward on 2024-03-31.
     const START: i64 = 1_711_700_000;
     let mut rows = |rng: &mut fastrand::Rng, is_late: bool| {
         let count = rng.usize(1..40);
@@ -117,7 +117,7 @@ fn random_story(seed: u64, keys: &str) {
         let sql = statement(&mut rng, &mut newest);
         match sql.as_str() {
             "refresh" => {
-                // One of them, so that they are not always equally far.
+                // Only one of them, so that their progress differs.
                 let (view, _) = VIEWS[rng.usize(..VIEWS.len())];
                 ask(&database, &format!("REFRESH MATERIALIZED VIEW {view}"));
             }

@@ -1,35 +1,40 @@
-//! Rows on the way in: the one form that every protocol is turned into.
+//! Rows on the way in, in the form to which every protocol is converted.
 //!
-//! A batch knows names, not ids: whether its table and columns exist, which ids they and the symbols get and what
-//! must be converted is decided at the commit, so that a rejected batch leaves no trace.
+//! A batch contains names, not ids. The commit checks the existence of its table and columns, assigns ids to columns
+//! and symbols, and converts values, so that a rejected batch leaves no trace.
 
 use crate::{Column, ColumnType, EpochUnit, TimeUnit, Values, Views};
 
-/// Always: every column and `timestamps` have `rows` rows; names of columns are distinct without regard to case
-/// and valid by [`crate::schema::name_problem`], the table's as well.
+/// Rows for one table.
+///
+/// Invariant: every column and `timestamps` have `rows` rows; names of columns are distinct case-insensitively and
+/// valid by [`crate::schema::name_problem`], like the name of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     pub table: String,
     pub rows: usize,
     pub columns: Vec<BatchColumn>,
-    /// Values for the designated timestamp, whatever its name; `None` when it is among `columns` by name. With
-    /// [`BatchTimestamps::line`] it may be among `columns` as well: its values there, where they are not NULL, win.
+    /// Values for the designated timestamp, independent of its name; `None` if it is among `columns` by name.
+    ///
+    /// With [`BatchTimestamps::line`] it may also be among `columns`: its values there take precedence where they are
+    /// not NULL.
     pub timestamps: Option<BatchTimestamps>,
-    /// For each row the line of the request it came from, counted from 1, for error messages; may be empty.
+    /// For each row its line in the request, counted from 1, for error messages; may be empty.
     pub lines: Vec<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchColumn {
     pub name: String,
-    /// What the values are. If the table's column has another type they are converted at the commit.
+    /// Type of the values. If the table's column has another type, the commit converts them.
     pub column_type: ColumnType,
-    /// For a Symbol: indexes into `dictionary`.
+    /// Symbol columns contain indexes into `dictionary`.
     pub column: Column,
-    /// The distinct strings of a Symbol column of this batch; empty otherwise.
+    /// The distinct strings of a symbol column of this batch; empty for other types.
     pub dictionary: Views,
-    /// When a later value of the batch made the type wider (LONG values, then a DOUBLE): the type and the values of the
-    /// rows before it, for a table whose column has that type.
+    /// Set if a later value of the batch widened the type (LONG values, then a DOUBLE).
+    ///
+    /// Contains the type and the values of the rows before it, for a table whose column has that type.
     pub narrower: Option<(ColumnType, Values)>,
 }
 
@@ -69,7 +74,7 @@ impl BatchTimestamps {
 }
 
 impl Batch {
-    /// Memory the batch takes, without spare capacity.
+    /// Returns the memory of the batch without spare capacity.
     #[must_use]
     pub fn byte_count(&self) -> usize {
         let columns: usize = self

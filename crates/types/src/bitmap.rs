@@ -1,6 +1,6 @@
-//! A growable row of bits, least significant first, as Arrow lays them out.
+//! A growable bitmap, least significant bit first, in Arrow's layout.
 
-/// Bits at and past `len` in the last word are zero.
+/// A bitmap. Bits at and past `len` in the last word are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bitmap {
     words: Vec<u64>,
@@ -20,10 +20,10 @@ impl Bitmap {
         bitmap
     }
 
-    /// Takes `len` bits from words that may have anything past them.
+    /// Creates a bitmap of `len` bits from words whose bits past `len` are arbitrary.
     ///
     /// # Panics
-    /// When `words` is shorter than `len` bits.
+    /// Panics if `words` is shorter than `len` bits.
     #[must_use]
     pub fn from_words(mut words: Vec<u64>, len: usize) -> Bitmap {
         assert!(words.len() >= len.div_ceil(64), "a bitmap of {len} bits needs {} words", len.div_ceil(64));
@@ -56,7 +56,7 @@ impl Bitmap {
         &self.words
     }
 
-    /// Bits behind the last are clear.
+    /// Returns the words. Bits after the last one are clear.
     #[must_use]
     pub fn into_words(self) -> Vec<u64> {
         self.words
@@ -72,7 +72,7 @@ impl Bitmap {
         self.len += 1;
     }
 
-    /// Appends `count` times `bit`.
+    /// Appends `bit` `count` times.
     pub fn extend_filled(&mut self, count: usize, bit: bool) {
         let len = self.len + count;
         if bit {
@@ -122,7 +122,7 @@ impl Bitmap {
         if bit { self.words[index / 64] |= mask } else { self.words[index / 64] &= !mask }
     }
 
-    /// Sets bits `from..from + count`; gives how many of them were clear.
+    /// Sets bits `from..from + count`; returns the number of bits that were clear.
     pub fn set_range(&mut self, from: usize, count: usize) -> usize {
         assert!(from + count <= self.len, "bits {from}+{count} of a bitmap of {}", self.len);
         let (mut at, end, mut cleared) = (from, from + count, 0);

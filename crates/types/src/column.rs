@@ -83,13 +83,13 @@ impl Values {
         self.len() == 0
     }
 
-    /// Memory the values take, without spare capacity.
+    /// Returns the memory of the values without spare capacity.
     #[must_use]
     pub fn byte_count(&self) -> usize {
         match_values!(self, v => size_of_val(v.as_slice()), Bit(b) => b.words().len() * 8, Views(v) => v.len() * 16 + v.data().len())
     }
 
-    /// Appends `count` zeros, empty values or false: what lies under a NULL.
+    /// Appends `count` zeros, empty values or false, the values of NULL rows.
     pub fn extend_default(&mut self, count: usize) {
         match_values!(
             self,
@@ -102,7 +102,7 @@ impl Values {
     /// Appends rows `from..from + count` of `other`.
     ///
     /// # Panics
-    /// When `other` has another physical type or fewer rows.
+    /// Panics if `other` has another physical type or fewer rows.
     pub fn extend_from_range(&mut self, other: &Values, from: usize, count: usize) {
         match (self, other) {
             (Values::Bit(a), Values::Bit(b)) => a.extend_from_range(b, from, count),
@@ -125,8 +125,10 @@ impl Values {
     }
 }
 
-/// Always: `validity`, when there, is as long as `values`; a set bit is a value, a clear one NULL.
-/// Without it no row is NULL.
+/// Values with validity.
+///
+/// Invariant: `validity`, if present, has the length of `values`; a set bit is a value, a clear bit NULL. Without
+/// `validity` no row is NULL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub values: Values,

@@ -1,4 +1,4 @@
-//! The types a column can have, and how each is stored.
+//! The types of columns, and their storage.
 
 use crate::time::TimeUnit;
 use std::fmt;
@@ -12,7 +12,7 @@ pub enum ColumnType {
     Long,
     Float,
     Double,
-    /// `precision` 1 to 38 digits, of which `scale` (0 to `precision`) after the point.
+    /// A number of `precision` digits (1 to 38), of which `scale` (0 to `precision`) are after the point.
     Decimal {
         precision: u8,
         scale: u8,
@@ -21,20 +21,20 @@ pub enum ColumnType {
     Timestamp(TimeUnit),
     /// Days since 1970-01-01.
     Date,
-    /// A string stored as an id into a table-wide dictionary.
+    /// A string stored as an id of a table-wide dictionary.
     Symbol,
     Varchar,
     Binary,
     Uuid,
     Ipv4,
-    /// Doubles in `dims` dimensions (1 to 32), see [`crate::views`] for the bytes of a value.
+    /// Doubles in `dims` dimensions (1 to 32); see [`crate::views`] for the bytes of a value.
     DoubleArray {
         dims: u8,
     },
     Json,
 }
 
-/// How the values of a type lie in memory and in plain blocks.
+/// Layout of the values of a type in memory and in plain blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Physical {
     Bit,
@@ -51,7 +51,7 @@ pub enum Physical {
 }
 
 impl Physical {
-    /// Bytes per value; `None` for bits and for values of variable length (16 bytes per view plus data).
+    /// Returns the bytes per value; `None` for bits and for variable-length values (16 bytes per view plus data).
     #[must_use]
     pub fn width(self) -> Option<usize> {
         Some(match self {
@@ -87,13 +87,13 @@ impl ColumnType {
         }
     }
 
-    /// Whether values are UTF-8 text of variable length.
+    /// Returns true if values are UTF-8 text of variable length.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, ColumnType::Varchar | ColumnType::Json)
     }
 
-    /// The type named in SQL without parameters (`DECIMAL` and arrays are the parser's work), in any case.
+    /// Returns the type of an SQL name in any case, without parameters (the parser handles `DECIMAL` and arrays).
     #[must_use]
     pub fn from_sql_name(name: &str) -> Option<ColumnType> {
         Some(match name.to_ascii_uppercase().as_str() {
@@ -130,7 +130,7 @@ impl ColumnType {
     }
 }
 
-/// The SQL name, as `SHOW COLUMNS` and REST clients see it.
+/// Formats the SQL name, as shown by `SHOW COLUMNS` and to REST clients.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,6 +1,6 @@
-//! Changes of schema and content that are not rows: what DDL statements ask of the writer.
+//! Changes of schema and content other than rows: the requests of DDL statements to the commit thread.
 //!
-//! A command names things; whether they exist is decided at the commit, in the order of the log.
+//! A command contains names; the commit checks their existence, in the order of the log.
 
 use crate::{ColumnType, PartitionBy, Schedule, TableId, Ttl, ViewState};
 
@@ -33,17 +33,18 @@ pub enum Command {
         column: String,
         to: String,
     },
-    /// `None` keeps rows for ever.
+    /// Sets the TTL; `None` keeps rows forever.
     SetTtl {
         table: String,
         ttl: Option<Ttl>,
     },
-    /// How late rows are expected to be, in microseconds; `None` goes by what is observed.
+    /// Sets the expected lateness of rows in microseconds; `None` uses the observed lateness.
     SetLag {
         table: String,
         lag_us: Option<u64>,
     },
-    /// Rows with the same values in the columns `keys` replace each other; without keys they do not.
+    /// Sets the upsert keys: rows with equal values in the columns `keys` replace each other. Empty without upsert
+    /// keys.
     SetDedup {
         table: String,
         keys: Vec<String>,
@@ -54,17 +55,17 @@ pub enum Command {
         is_materialized: bool,
         if_exists: bool,
     },
-    /// When a materialized view is refreshed.
+    /// Sets the refresh schedule of a materialized view.
     SetRefresh {
         view: String,
         schedule: Schedule,
     },
-    /// How late rows of the base may be that a materialized view takes in; `None` for any.
+    /// Sets the largest lateness of base rows that a materialized view includes; `None` for any.
     SetRefreshLimit {
         view: String,
         limit: Option<Ttl>,
     },
-    /// How far a materialized view has come, when no row changes.
+    /// Records the progress of a materialized view if no row changes.
     SetViewState {
         view: TableId,
         state: ViewState,
@@ -84,7 +85,7 @@ pub struct CreateTable {
     pub designated: Option<String>,
     pub partition_by: PartitionBy,
     pub ttl: Option<Ttl>,
-    /// How late rows are expected to be, in microseconds; `None` to go by what is observed.
+    /// Expected lateness of rows in microseconds; `None` uses the observed lateness.
     pub lag_us: Option<u64>,
     /// Names of the upsert keys.
     pub dedup: Vec<String>,
@@ -93,12 +94,12 @@ pub struct CreateTable {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateView {
-    /// What it shows, and for one that is materialized how that is kept.
+    /// The columns, and for a materialized view the options of its storage.
     pub table: CreateTable,
-    /// The query as it was written.
+    /// The query as written.
     pub sql: String,
-    /// The table it follows and when, when it is materialized.
+    /// The base table and the schedule of a materialized view.
     pub materialized: Option<(String, Schedule)>,
-    /// A view of the name gives way; never one that is materialized.
+    /// Replaces an existing view of the name, except a materialized one.
     pub or_replace: bool,
 }

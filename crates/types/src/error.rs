@@ -1,16 +1,16 @@
-//! What an error means to the caller. Each library crate has its own `Error` and sorts it into one of these.
+//! Classification of errors by the caller's action. Each library crate maps its own `Error` to one of these kinds.
 
-/// A new kind only if a caller would act differently.
+/// The kind of an error. A new kind is added only if a caller would act differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request is wrong and will be wrong again.
+    /// The request is invalid and will be invalid again.
     Invalid,
-    /// It names something that does not exist.
+    /// The request names something that does not exist.
     NotFound,
-    /// It collides with what exists or happens at the same time.
+    /// The request conflicts with existing state or a concurrent change.
     Conflict,
-    /// Not now: the caller may retry (disk full, shutting down, timed out, cancelled).
+    /// Temporarily impossible: the caller may retry (disk full, shutdown, timeout, cancellation).
     Unavailable,
     /// Stored data fails its checksum or its format.
     Corrupt,

@@ -1,4 +1,4 @@
-//! Identifiers, never bare integers.
+//! Identifiers as newtypes of integers.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! The nouns of Tidalite: what a column, a table, a partition and a commit are, in memory and by name.
+//! Basic types of Tidalite: columns, tables, partitions and commits, in memory and by name.
 //!
-//! No files, no threads, no clock, no SQL. Everything above builds on these and nothing here knows them.
+//! No files, no threads, no clock, no SQL. All other crates use this one; it uses none of them.
 //!
 //! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]

@@ -1,23 +1,23 @@
-//! The types of PostgreSQL that stand for ours, for its clients and its catalog.
+//! The PostgreSQL types that represent Tidalite's types, for its clients and its catalog.
 
 use crate::ColumnType;
 
-/// The version whose clients and catalog we answer like.
+/// The version of PostgreSQL whose clients and catalog are supported.
 pub const SERVER_VERSION: &str = "14.0";
 
-/// A type as `pg_type` lists it.
+/// A type as listed in `pg_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgType {
     pub oid: u32,
     pub name: &'static str,
-    /// As `format_type` writes it.
+    /// The name that `format_type` returns.
     pub sql_name: &'static str,
-    /// Bytes, or -1 for a variable length.
+    /// Size in bytes, or -1 for a variable length.
     pub len: i16,
     pub category: char,
-    /// The array of it.
+    /// The type of arrays of this type.
     pub array: u32,
-    /// What it is an array of, or 0.
+    /// The element type of an array, or 0.
     pub element: u32,
 }
 
@@ -97,7 +97,7 @@ pub const JSONBS: PgType = array(3807, "_jsonb", "jsonb[]", 3802);
 pub const TIMESTAMPS: PgType = array(1115, "_timestamp", "timestamp without time zone[]", 1114);
 pub const NUMERICS: PgType = array(1231, "_numeric", "numeric[]", 1700);
 
-/// All of them.
+/// All types.
 pub const TYPES: &[PgType] = &[
     BOOL,
     BYTEA,
@@ -188,7 +188,7 @@ impl PgType {
     }
 }
 
-/// The type that values of one of ours are sent as.
+/// Returns the type in which values of a column type are sent.
 #[must_use]
 pub fn of(column_type: ColumnType) -> PgType {
     match column_type {
@@ -214,7 +214,7 @@ pub fn by_oid(oid: u32) -> Option<PgType> {
     TYPES.iter().find(|t| t.oid == oid).copied()
 }
 
-/// The type of a name in SQL, PostgreSQL's or ours, in any case; what is in parentheses is passed over.
+/// Returns the type of an SQL name of PostgreSQL or Tidalite, in any case; text in parentheses is ignored.
 #[must_use]
 pub fn by_sql_name(name: &str) -> Option<PgType> {
     let plain = name.to_ascii_lowercase();
@@ -230,7 +230,7 @@ pub fn by_sql_name(name: &str) -> Option<PgType> {
     let known = TYPES.iter().find(|t| t.name == plain || t.sql_name == plain).copied();
     let own = match plain.as_str() {
         "decimal" => Some(NUMERIC),
-        // The name means FLOAT8, as in PostgreSQL; a column of Tidalite's type `float` has four bytes.
+        // In SQL the name means FLOAT8, as in PostgreSQL; a column of Tidalite's type `float` has four bytes.
         "float" => Some(FLOAT8),
         _ => None,
     };

@@ -1,4 +1,4 @@
-//! What a table is: its columns, its designated timestamp, its partitions.
+//! The schema of a table: its columns, its designated timestamp, its partitions.
 
 use crate::{ColumnId, ColumnType, Materialized, NAME_BYTES_MAX, PartitionBy, TimeUnit, Ttl, View};
 use std::sync::Arc;
@@ -6,13 +6,15 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     pub id: ColumnId,
-    /// As first written; compared without regard to case.
+    /// The name as first written; compared case-insensitively.
     pub name: String,
     pub column_type: ColumnType,
 }
 
-/// Always: names are distinct without regard to case; `designated` names a Timestamp column of `columns`;
-/// `next_column` is greater than every id ever used; without a designated timestamp `partition_by` is None.
+/// The schema of a table.
+///
+/// Invariant: names are distinct case-insensitively; `designated` is a timestamp column of `columns`; `next_column` is
+/// greater than every id ever used; without a designated timestamp `partition_by` is None.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     pub name: String,
@@ -20,30 +22,30 @@ pub struct TableSchema {
     pub designated: Option<ColumnId>,
     pub partition_by: PartitionBy,
     pub next_column: ColumnId,
-    /// Only in partitioned tables.
+    /// Only for partitioned tables.
     pub ttl: Option<Ttl>,
-    /// How late rows are expected to be, in microseconds; `None` to go by what is observed.
+    /// Expected lateness of rows in microseconds; `None` uses the observed lateness.
     pub lag_us: Option<u64>,
-    /// The upsert keys, the designated timestamp among them; empty when rows may repeat.
+    /// The upsert keys including the designated timestamp; empty if rows may repeat.
     pub dedup: Vec<ColumnId>,
-    /// Set when a query defines it. Without being materialized it has no rows.
+    /// Set for a table that a query defines. A view that is not materialized has no rows.
     pub view: Option<Arc<View>>,
 }
 
 impl TableSchema {
-    /// Finds a column by name, without regard to case.
+    /// Finds a column by name, case-insensitively.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnSchema> {
         self.columns.iter().find(|c| same_name(&c.name, name))
     }
 
-    /// The view it is, when it is one that holds rows.
+    /// Returns the materialized view, if the table is one.
     #[must_use]
     pub fn materialized(&self) -> Option<&Materialized> {
         self.view.as_ref()?.materialized.as_ref()
     }
 
-    /// Whether it is a query by another name and holds no rows.
+    /// Returns true for a view without rows.
     #[must_use]
     pub fn is_plain_view(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.materialized.is_none())
@@ -54,7 +56,7 @@ impl TableSchema {
         self.columns.iter().find(|c| c.id == id)
     }
 
-    /// The designated timestamp column and its unit.
+    /// Returns the designated timestamp column and its unit.
     #[must_use]
     pub fn timestamp(&self) -> Option<(&ColumnSchema, TimeUnit)> {
         let column = self.column_by_id(self.designated?)?;
@@ -64,7 +66,8 @@ impl TableSchema {
         }
     }
 
-    /// The partition interval `[lo, hi)` that holds `ts`; everything when the table has no designated timestamp.
+    /// Returns the partition interval `[lo, hi)` that contains `ts`; all times for a table without a designated
+    /// timestamp.
     #[must_use]
     pub fn partition(&self, ts: i64) -> (i64, i64) {
         match self.timestamp() {
@@ -74,7 +77,7 @@ impl TableSchema {
     }
 }
 
-/// Whether two names of tables or columns are the same: case does not count (Unicode lower case).
+/// Returns true if two names of tables or columns are equal case-insensitively (Unicode lower case).
 #[must_use]
 pub fn same_name(a: &str, b: &str) -> bool {
     if a.is_ascii() && b.is_ascii() {
@@ -83,7 +86,7 @@ pub fn same_name(a: &str, b: &str) -> bool {
     fold_name(a) == fold_name(b)
 }
 
-/// The form of a name that maps are keyed by.
+/// Returns the form of a name used as key of maps.
 #[must_use]
 pub fn fold_name(name: &str) -> String {
     name.to_lowercase()

@@ -1,6 +1,6 @@
-//! Units of time and the intervals a table is partitioned by.
+//! Units of time, and partition intervals.
 //!
-//! Everything is UTC and proleptic Gregorian. A timestamp is an `i64` in the unit of its column.
+//! All times are UTC and proleptic Gregorian. A timestamp is an `i64` in the unit of its column.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl TimeUnit {
         }
     }
 
-    /// `value` of this unit in `to`; `None` when it does not fit. Going to a coarser unit rounds down.
+    /// Converts `value` to the unit `to`; `None` if it does not fit. A coarser unit rounds down.
     #[must_use]
     pub fn convert(self, value: i64, to: TimeUnit) -> Option<i64> {
         let (from, to) = (self.per_second(), to.per_second());
@@ -45,7 +45,7 @@ pub enum EpochUnit {
 }
 
 impl EpochUnit {
-    /// The names that [`EpochUnit::from_precision`] reads.
+    /// The names that [`EpochUnit::from_precision`] accepts.
     pub const NAMES: &str = "n, ns, u, us, ms, s, m, h, nanosecond, microsecond, millisecond, second and auto";
 
     /// Parses the value of `precision=` in the spellings of InfluxDB 1, 2 and 3 and QuestDB.
@@ -134,8 +134,8 @@ impl PartitionBy {
         })
     }
 
-    /// The half-open interval `[lo, hi)` of the partition that holds `ts`, in the unit of `ts`.
-    /// `hi` saturates at `i64::MAX`, which that last partition then includes; `lo` saturates at `i64::MIN`.
+    /// Returns the half-open interval `[lo, hi)` of the partition that contains `ts`, in the unit of `ts`.
+    /// `hi` saturates at `i64::MAX`, which this last partition then includes; `lo` saturates at `i64::MIN`.
     #[must_use]
     pub fn interval(self, ts: i64, unit: TimeUnit) -> (i64, i64) {
         let per_second = unit.per_second();
@@ -158,7 +158,8 @@ impl PartitionBy {
         (lo_s.saturating_mul(per_second), hi_s.saturating_mul(per_second))
     }
 
-    /// The name of the partition that starts at `lo`, as `ALTER TABLE … DROP PARTITION LIST` takes it:
+    /// Returns the name of the partition that starts at `lo`, for `ALTER TABLE … DROP PARTITION LIST`:
+    ///
     /// `2016-01-01T05`, `2016-01-01`, `2016-W01`, `2016-01`, `2016`, `default`.
     #[must_use]
     pub fn name(self, lo: i64, unit: TimeUnit) -> String {
@@ -187,7 +188,7 @@ fn fixed(seconds: i64, width: i64, origin: i64) -> (i64, i64) {
     (lo, lo + width)
 }
 
-/// Days since 1970-01-01 of a civil date. Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days since 1970-01-01 of a civil date. Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 #[must_use]
 pub fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     let y = if month <= 2 { year - 1 } else { year };
@@ -198,14 +199,14 @@ pub fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719_468
 }
 
-/// 28 to 31; `month` is 1 to 12.
+/// Returns the number of days of a month, 28 to 31; `month` is 1 to 12.
 #[must_use]
 pub fn days_in_month(year: i64, month: u32) -> u32 {
     let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
     (days_from_civil(next_year, next, 1) - days_from_civil(year, month, 1)) as u32
 }
 
-/// Year, month (1 to 12) and day (1 to 31) of days since 1970-01-01; the inverse of [`days_from_civil`].
+/// Returns year, month (1 to 12) and day (1 to 31) of days since 1970-01-01; the inverse of [`days_from_civil`].
 #[must_use]
 pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
     let z = days + 719_468;
@@ -219,7 +220,7 @@ pub fn civil_from_days(days: i64) -> (i64, u32, u32) {
     (yoe + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// ISO 8601 text with `Z`, with as many fraction digits as the unit has (3, 6 or 9).
+/// Formats ISO 8601 text with `Z`, with the fraction digits of the unit (3, 6 or 9).
 #[must_use]
 pub fn format_timestamp(ts: i64, unit: TimeUnit) -> String {
     let per_second = unit.per_second();
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn civil_dates_agree_with_the_calendar() {
-        // 2000-02-29 is day 11016 and 1969-12-31 day -1 by any almanac.
+        // 2000-02-29 is day 11016 and 1969-12-31 day -1.
         assert_eq!(days_from_civil(2000, 2, 29), 11_016);
         assert_eq!(civil_from_days(-1), (1969, 12, 31));
         for days in -800_000..800_000 {
@@ -277,7 +278,7 @@ mod tests {
             for unit in [TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos] {
                 for ts in [i64::MIN, -1, 0, 1, ts, i64::MAX] {
                     if unit == TimeUnit::Millis && ts.unsigned_abs() > 1 << 60 {
-                        continue; // past year 290 million: outside what any parser lets in
+                        continue; // past year 290 million: outside of the range of all parsers
                     }
                     let (lo, hi) = by.interval(ts, unit);
                     assert!(lo <= ts && (ts < hi || hi == i64::MAX), "{by} {unit:?} {ts}");

@@ -1,22 +1,23 @@
-//! How long a table keeps its rows.
+//! The time to live of a table's rows.
 
 use crate::TimeUnit;
 use crate::time::{civil_from_days, days_from_civil, days_in_month};
 use std::fmt;
 
-/// A partition is dropped once all of its interval is older than this, measured from the table's newest row.
+/// A partition is dropped if its whole interval is older than this, relative to the table's newest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
     Hours(u32),
-    /// Of the calendar.
+    /// Calendar months.
     Months(u32),
 }
 
 const DAY_S: i64 = 86_400;
 
 impl Ttl {
-    /// `count` of a unit of SQL: `h`, `HOUR`, `HOURS`, `d`, …, `y`; a lone `m` is months. `None` when there is no such
-    /// unit or the time is too long.
+    /// Parses `count` of an SQL unit: `h`, `HOUR`, `HOURS`, `d`, …, `y`; `m` means months.
+    ///
+    /// Returns `None` if there is no such unit or the time is too long.
     #[must_use]
     pub fn from_sql(count: u64, unit: &str) -> Option<Ttl> {
         let count = u32::try_from(count).ok()?;
@@ -31,7 +32,7 @@ impl Ttl {
         })
     }
 
-    /// The number and the unit that SHOW CREATE TABLE writes, the largest unit that fits: `(30, "DAY")`.
+    /// Returns the number and the unit of SHOW CREATE TABLE, in the largest exact unit: `(30, "DAY")`.
     #[must_use]
     pub fn in_units(self) -> (u32, &'static str) {
         match self {
@@ -43,7 +44,7 @@ impl Ttl {
         }
     }
 
-    /// What ends at or before this is too old when the newest row is of `newest`.
+    /// Returns the latest end of an expired interval if the newest row has time `newest`.
     #[must_use]
     pub fn cutoff(self, newest: i64, unit: TimeUnit) -> i64 {
         let per_second = unit.per_second();
@@ -54,7 +55,7 @@ impl Ttl {
                 let (year, month, of_month) = civil_from_days(newest.div_euclid(day));
                 let before = year * 12 + i64::from(month) - 1 - i64::from(months);
                 let (year, month) = (before.div_euclid(12), before.rem_euclid(12) as u32 + 1);
-                // The 31st of a shorter month is its last day.
+                // In a shorter month, the 31st becomes its last day.
                 let days = days_from_civil(year, month, of_month.min(days_in_month(year, month)));
                 days.saturating_mul(day).saturating_add(newest.rem_euclid(day))
             }

@@ -1,81 +1,81 @@
-//! Relations that a query defines: views, and materialized ones with how far they have come.
+//! Relations defined by a query: views, and materialized views with their progress.
 //!
-//! The query is text to everybody but the room that parses it. Ranges of time are half-open, in the unit of the base's
-//! designated timestamp; `i64::MIN` and `i64::MAX` stand for "from the first" and "to the last".
+//! The query is text to all crates except the SQL parser. Ranges of time are half-open, in the unit of the base's
+//! designated timestamp; `i64::MIN` and `i64::MAX` are open bounds.
 
 use crate::{TableId, Ttl, Txn};
 
-/// What a table is beside its columns when a query defines it.
+/// The part of a schema that is specific to relations defined by a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The query as it was written.
+    /// The query as written.
     pub sql: String,
-    /// `None` for a view that holds no rows.
+    /// `None` for a view without rows.
     pub materialized: Option<Materialized>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Materialized {
-    /// The table whose changes it follows, as it was called when the view was created.
+    /// The base table, with its name at the creation of the view.
     pub base: String,
     pub schedule: Schedule,
-    /// Rows that come to the base this much later than its newest one change nothing.
+    /// Rows of the base that are older than its newest row by more than this are ignored.
     pub limit: Option<Ttl>,
-    /// Rows of earlier times may have left the view by its own TTL; `i64::MIN` when none have.
+    /// Rows of earlier times may have been removed by the view's own TTL; `i64::MIN` if none were.
     pub lost_before: i64,
     pub state: ViewState,
 }
 
-/// When a materialized view is brought up to date, and how far.
+/// The refresh schedule of a materialized view, and its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     pub refresh: Refresh,
-    /// Whose clock a timer goes by; `None` for UTC.
+    /// Time zone of a timer; `None` for UTC.
     pub zone: Option<String>,
-    /// Only periods that have ended are computed.
+    /// Set if only complete periods are computed.
     pub period: Option<Period>,
 }
 
-/// Stretches of time that a view takes as a whole.
+/// Periods of time that a view processes as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// As `1d`; `None` for the buckets of the view.
+    /// Length such as `1d`; `None` for the buckets of the view.
     pub length: Option<String>,
     pub zone: Option<String>,
-    /// One counts as ended so many seconds after its end.
+    /// Number of seconds after its end at which a period is complete.
     pub delay_s: u64,
 }
 
-/// When a materialized view is brought up to date.
+/// The time of a materialized view's refreshes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refresh {
-    /// When somebody asks.
+    /// Only on request.
     Manual,
     /// After each commit to the base.
     Immediate,
-    /// Every so many seconds, counted from `start` (microseconds since 1970).
+    /// Every `seconds` seconds, counted from `start` (microseconds since 1970).
     Every { seconds: u64, start: i64 },
 }
 
-/// How far a materialized view has come.
+/// The progress of a materialized view.
 ///
-/// Always: its rows are what the query gives of the base as of commit `seen`, but for the times `pending`, which are
-/// to be computed again, and `frozen`, which never are; ranges of each ascend and do not touch.
+/// Invariant: the rows of the view are the result of the query for the base as of commit `seen`, except for the times
+/// `pending`, which must be recomputed, and `frozen`, which never are. Ranges of each ascend and do not touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewState {
-    /// The table of that name: another one with the same name is not followed.
+    /// The table of that name: another table with the same name is not used.
     pub base: TableId,
     pub seen: Txn,
     pub pending: Vec<(i64, i64)>,
-    /// Times of which partitions of the base were dropped: what the view has of them stays.
+    /// Times of dropped partitions of the base: the view keeps its rows of these times.
     pub frozen: Vec<(i64, i64)>,
-    /// When the last refresh ended, in microseconds since 1970; 0 for never.
+    /// End of the last refresh, in microseconds since 1970; 0 for never.
     pub refreshed: i64,
-    /// Why it cannot be refreshed; `None` when it can.
+    /// The reason why the view cannot be refreshed; `None` if it can.
     pub invalid: Option<String>,
 }
 
-/// All of time.
+/// The range of all times.
 pub const ALWAYS: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl From<Refresh> for Schedule {
@@ -85,17 +85,17 @@ impl From<Refresh> for Schedule {
 }
 
 impl View {
-    /// What errors and lists call it.
+    /// Returns the kind of the relation in errors and lists.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         if self.materialized.is_some() { "materialized view" } else { "view" }
     }
 }
 
-/// What happened to the rows of a table at some time of theirs.
+/// A change of rows of a table in a range of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeChange {
-    /// The last commit that did.
+    /// The last commit of the change.
     pub txn: Txn,
     pub lo: i64,
     pub hi: i64,
@@ -104,15 +104,15 @@ pub struct TimeChange {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeChangeKind {
-    /// Rows came, went or changed.
+    /// Rows were added, removed or changed.
     Changed,
     /// The partition was dropped.
     Dropped,
-    /// The table was emptied.
+    /// The table was truncated.
     Truncated,
 }
 
-/// Ranges in order, those that overlap or touch made one, empty ones left out.
+/// Sorts ranges, joins ranges that overlap or touch, and removes empty ones.
 #[must_use]
 pub fn joined_ranges(mut ranges: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     ranges.retain(|(lo, hi)| lo < hi);
@@ -127,7 +127,7 @@ pub fn joined_ranges(mut ranges: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     out
 }
 
-/// What is in `ranges` and not in `without`; both as [`joined_ranges`] gives them.
+/// Returns the times in `ranges` and not in `without`; both must be results of [`joined_ranges`].
 #[must_use]
 pub fn ranges_without(ranges: &[(i64, i64)], without: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut out = Vec::with_capacity(ranges.len());

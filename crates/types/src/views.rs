@@ -1,25 +1,27 @@
-//! Values of variable length: one 16-byte view a row plus a buffer of data, as Arrow's `Utf8View`.
+//! Variable-length values: one 16-byte view per row plus a buffer of data, like Arrow's `Utf8View`.
 //!
-//! A view is, in little-endian bytes: length (u32), then for at most 12 bytes the value itself padded with zeros,
-//! else its first 4 bytes, buffer number (u32, always 0 here) and offset into the data (u32).
+//! A view has the little-endian fields: length (u32), then the value padded with zeros if it has at most 12 bytes;
+//! otherwise its first 4 bytes, buffer number (u32, always 0 here) and offset into the data (u32).
 //!
-//! A `DOUBLE[]…` value is the extents of its dimensions (u32 each, outermost first) and then the doubles in
-//! row-major order (8 bytes each), all little-endian. An element that is NULL is the NaN [`NULL_ELEMENT_BITS`].
+//! A `DOUBLE[]…` value consists of the extents of its dimensions (u32 each, outermost first) and the doubles in
+//! row-major order (8 bytes each), all little-endian. A NULL element is the NaN [`NULL_ELEMENT_BITS`].
 
-/// The bits of an array element that is NULL: a NaN, the one that R uses for NA.
+/// The bits of a NULL array element: a NaN, which R uses for NA.
 pub const NULL_ELEMENT_BITS: u64 = 0x7FF0_0000_0000_07A2;
 
-/// A view of at most this many bytes carries the value itself.
+/// A view of at most this many bytes contains the value itself.
 pub const INLINE_BYTES: usize = 12;
 
-/// Always: `data` is shorter than 2 GiB, so that offsets fit Arrow's views.
+/// Views and their data.
+///
+/// Invariant: `data` is shorter than 2 GiB, so that offsets fit Arrow's views.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Views {
     views: Vec<u128>,
     data: Vec<u8>,
 }
 
-/// Data a [`Views`] may hold before [`Views::has_room`] says no.
+/// Size of the data of [`Views`] above which [`Views::has_room`] returns false.
 pub const DATA_BYTES_MAX: usize = i32::MAX as usize;
 
 impl Views {
@@ -53,20 +55,22 @@ impl Views {
         &self.data
     }
 
-    /// Views and data.
+    /// Returns views and data.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u128>, Vec<u8>) {
         (self.views, self.data)
     }
 
-    /// Whether `bytes` more can be pushed.
+    /// Returns true if `bytes` more can be pushed.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.data.len() + bytes <= DATA_BYTES_MAX
     }
 
+    /// Appends a value.
+    ///
     /// # Panics
-    /// When the data would pass 2 GiB; callers that take input of any size ask [`Views::has_room`] first.
+    /// Panics if the data would exceed 2 GiB; callers with input of any size check [`Views::has_room`] first.
     #[inline]
     pub fn push(&mut self, value: &[u8]) {
         let view = if value.len() <= INLINE_BYTES {
@@ -80,7 +84,7 @@ impl Views {
         self.views.push(view);
     }
 
-    /// A row without a value: an empty one, made NULL by the validity beside it.
+    /// Appends rows without a value: empty ones, to be marked NULL by the validity.
     pub fn push_empty(&mut self, count: usize) {
         self.views.resize(self.views.len() + count, 0);
     }
@@ -105,16 +109,16 @@ impl Views {
         }
     }
 
-    /// Row `rows[i]` as row `i`; the data stays as it is, also where no row needs it any more.
+    /// Returns row `rows[i]` as row `i`; the data stays unchanged, including data that no row needs any more.
     ///
     /// # Panics
-    /// When a row is past the end.
+    /// Panics if a row is past the end.
     #[must_use]
     pub fn reordered(self, rows: &[u32]) -> Views {
         Views { views: rows.iter().map(|row| self.views[*row as usize]).collect(), data: self.data }
     }
 
-    /// Drops the rows from `rows` on, and their data: it lies behind that of the rows before them.
+    /// Drops the rows from `rows` on, and their data, which follows that of the previous rows.
     pub fn truncate(&mut self, rows: usize) {
         let dropped = self.views.get(rows..).unwrap_or_default();
         if let Some(first) = dropped.iter().find(|view| **view as u32 as usize > INLINE_BYTES) {
@@ -124,7 +128,7 @@ impl Views {
     }
 }
 
-/// Borrowed views, wherever they lie.
+/// Borrowed views with any owner.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewsRef<'a> {
     pub views: &'a [u128],
@@ -139,7 +143,7 @@ impl<'a> ViewsRef<'a> {
     }
 }
 
-/// The bytes a view stands for.
+/// Returns the bytes of a view.
 #[inline]
 #[must_use]
 pub fn view_bytes<'a>(view: &'a u128, data: &'a [u8]) -> &'a [u8] {
@@ -153,8 +157,10 @@ pub fn view_bytes<'a>(view: &'a u128, data: &'a [u8]) -> &'a [u8] {
     }
 }
 
+/// Returns the view of a short value.
+///
 /// # Panics
-/// When `value` is longer than [`INLINE_BYTES`].
+/// Panics if `value` is longer than [`INLINE_BYTES`].
 #[inline]
 #[must_use]
 pub fn inline_view(value: &[u8]) -> u128 {

@@ -156,7 +156,7 @@ fn buffers_of_a_message_may_not_share_bytes() {
         .step_by(8)
         .find(|at| bytes[*at..at + 16] == [832_i64.to_le_bytes(), 800_i64.to_le_bytes()].concat()[..]);
     shared[second.unwrap()..second.unwrap() + 8].copy_from_slice(&0_i64.to_le_bytes());
-    // Twice 800 bytes fit the body of 1,664, so only the sum limits what may be shared.
+    // Twice 800 bytes fit the body of 1,664, so only the sum of all buffers limits sharing.
     assert!(read(&shared, shared.len(), IpcLimits::none()).is_ok());
     let wide = (0..40).map(|i| (format!("c{i}"), Arc::new(Int64Array::from(vec![7; 100])) as ArrayRef));
     let bytes = stream(&[RecordBatch::try_from_iter(wide).unwrap()], IpcWriteOptions::default());

@@ -1,4 +1,4 @@
-//! One column's values as text, row by row.
+//! Writes the values of one column as text, row by row.
 
 use super::Part;
 use super::escape::{is_unescaped, push_escaped, push_quoted, push_unescaped};
@@ -17,7 +17,7 @@ use arrow::datatypes::{
 };
 use std::ops::Range;
 
-/// Whether a field of a type can be sent.
+/// Checks that a field of the type can be sent.
 pub(super) fn check(name: &str, data_type: &DataType, version: u8) -> Result<()> {
     let needs = |least: u8, what: &str| {
         if version >= least {
@@ -46,7 +46,7 @@ pub(super) fn check(name: &str, data_type: &DataType, version: u8) -> Result<()>
     }
 }
 
-/// The values of a timestamp and their unit.
+/// Returns the values of a timestamp and their unit.
 pub(super) fn times(array: &ArrayRef) -> Option<(&[i64], ArrowUnit)> {
     let DataType::Timestamp(unit, _) = array.data_type() else { return None };
     let values: &[i64] = match unit {
@@ -58,7 +58,7 @@ pub(super) fn times(array: &ArrayRef) -> Option<(&[i64], ArrowUnit)> {
     Some((values, *unit))
 }
 
-/// `,name=` as a copy of fixed size: two moves instead of a call.
+/// `,name=`, appended as a copy of fixed size: two moves instead of a call.
 struct Prefix {
     short: Option<([u8; Prefix::BYTES], usize)>,
     long: Vec<u8>,
@@ -95,9 +95,9 @@ pub(super) struct Symbol<'a> {
 
 enum SymbolCells<'a> {
     Text(Texts<'a>),
-    /// All of them are sent as they are.
+    /// All values are sent unescaped.
     Unescaped(Texts<'a>),
-    /// For each row which of the texts; each text as it is sent, with its name.
+    /// For each row the index of its text; each text in escaped form with its name.
     Dictionary {
         keys: Vec<u32>,
         ranges: Vec<Range<usize>>,
@@ -130,7 +130,7 @@ impl<'a> Symbol<'a> {
             }
             ranges.push(start..bytes.len());
         }
-        // What is NULL, and what lies under it, is one more text: none.
+        // NULL, with any key, is one more text: the empty one.
         ranges.push(bytes.len()..bytes.len());
         let none = strings.len() as u32;
         let keys = cast(dictionary.keys(), &DataType::UInt32).map_err(refused)?;
@@ -178,12 +178,12 @@ enum Cells<'a> {
     U16(&'a [u16]),
     U32(&'a [u32]),
     U64(&'a [u64]),
-    /// As digits, or as bytes behind a prefix that says so.
+    /// As digits, or as bytes after a prefix.
     F64(&'a [f64]),
     F64Bytes(&'a [f64]),
     F32(&'a [f32]),
     F32Bytes(&'a [f32]),
-    /// Owned, of a type that had to be converted first.
+    /// Owned values of a type that was converted first.
     Doubles(Vec<f64>),
     DoublesBytes(Vec<f64>),
     Text(Texts<'a>),
@@ -242,7 +242,7 @@ impl<'a> Field<'a> {
                     ArrowUnit::Millisecond => (1_000, 1, b't'),
                     ArrowUnit::Microsecond => (1, 1, b't'),
                     ArrowUnit::Nanosecond if is_binary => (1, 1, b'n'),
-                    // Version 1 has microseconds only.
+                    // Version 1 supports only microseconds.
                     ArrowUnit::Nanosecond => (1, 1_000, b't'),
                 };
                 Cells::Time { values, factor, divisor, suffix }
@@ -385,7 +385,7 @@ impl<'a> Field<'a> {
     fn push_array(&self, array: &ArrayRef, dims: u8, row: usize, number: u64, out: &mut Vec<u8>) -> Result<()> {
         /// The element type of doubles.
         const DOUBLE: u8 = 10;
-        /// What follows is an array.
+        /// Marks an array.
         const ARRAY: u8 = 14;
         let mut numbers = Vec::new();
         let extents = lists::value(array, row, dims, self.name, number, &mut numbers, &mut Room::unlimited())?;

@@ -1,23 +1,23 @@
-//! Names and text as lines carry them.
+//! Escapes names and text for lines.
 
 pub use tidalite_types::schema::name_problem;
 
-/// What has a backslash before it in a name.
+/// Bytes that are escaped by a backslash in a name.
 const SPECIAL: [u8; 6] = *b" ,=\n\r\\";
 
-/// A name, or the value of a tag.
+/// Appends a name, or the value of a tag.
 #[inline]
 pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     push(out, text, SPECIAL);
 }
 
-/// Whether names of these bytes are sent as they are.
+/// Returns true if names of these bytes need no escapes.
 pub(super) fn is_unescaped(bytes: &[u8]) -> bool {
-    // Without an end before the last byte, so that many are compared at once.
+    // Without an early exit, so that the loop is vectorized.
     !bytes.iter().fold(false, |any, byte| any | SPECIAL.contains(byte))
 }
 
-/// As [`push_escaped`], of what is known to be sent as it is.
+/// Appends bytes that need no escapes, like [`push_escaped`].
 #[inline]
 pub(super) fn push_unescaped(out: &mut Vec<u8>, text: &[u8]) {
     if text.len() <= SHORT {
@@ -27,7 +27,7 @@ pub(super) fn push_unescaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// As a copy of fixed size: two moves instead of a call.
+/// Appends a copy of fixed size: two moves instead of a call.
 #[inline(always)]
 fn push_short(out: &mut Vec<u8>, len: usize, words: [u64; 2]) {
     let end = out.len() + len;
@@ -35,13 +35,13 @@ fn push_short(out: &mut Vec<u8>, len: usize, words: [u64; 2]) {
     out.truncate(end);
 }
 
-/// The inside of a string in quotes.
+/// Appends the inside of a quoted string.
 #[inline]
 pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
     push(out, text, *b"\"\n\r\\");
 }
 
-/// Puts a backslash before each byte that is one of `special`.
+/// Appends text with a backslash before each byte in `special`.
 #[inline(always)]
 fn push<const N: usize>(out: &mut Vec<u8>, text: &[u8], special: [u8; N]) {
     if text.len() <= SHORT {
@@ -63,11 +63,11 @@ fn push<const N: usize>(out: &mut Vec<u8>, text: &[u8], special: [u8; N]) {
 
 const SHORT: usize = 16;
 
-/// Up to [`SHORT`] bytes, the first in the lowest byte, zeros behind them.
+/// Returns up to [`SHORT`] bytes, the first in the lowest byte, padded with zeros.
 #[inline(always)]
 fn short_words(text: &[u8]) -> [u64; 2] {
     let len = text.len();
-    // Two loads that overlap where they have to: what both have they have the same.
+    // Two loads that may overlap: the common bytes are equal.
     if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
         let last = u64::from_le_bytes(*last).checked_shr(8 * (SHORT - len) as u32);
         return [u64::from_le_bytes(*first), last.unwrap_or(0)];
@@ -80,12 +80,12 @@ fn short_words(text: &[u8]) -> [u64; 2] {
     [byte(0) | byte(1) | byte(2), 0]
 }
 
-/// Whether one of eight bytes is one of `special`.
+/// Returns true if one of eight bytes is in `special`.
 #[inline(always)]
 fn has_one<const N: usize>(word: u64, special: [u8; N]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The high bit of each byte that is 0, and maybe of some above it.
+    // Sets the high bit of each zero byte, and possibly of bytes above it.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     special.iter().fold(0, |any, byte| any | zero(word ^ (ONES * u64::from(*byte)))) != 0
 }

@@ -213,7 +213,7 @@ fn times_that_no_table_can_have_are_named() {
     let days = frame(vec![("d", Arc::new(Date32Array::from(vec![0, 213_520_000])))]);
     let error = batch(&days, Some("d"), Symbols::Auto).unwrap_err();
     assert_eq!(error.message, "column \"d\", row 1: value 213520000 is out of range for type TIMESTAMP");
-    // Only the time of the rows has to be one of a calendar.
+    // Only the time of the rows must be in the calendar's range.
     assert!(batch(&rows, None, Symbols::Auto).is_ok());
 }
 

@@ -1,4 +1,4 @@
-//! Commands into operations.
+//! Converts commands to operations.
 
 use super::{no_columns, push_column};
 use crate::catalog::Catalog;
@@ -13,7 +13,7 @@ use tidalite_types::{
     ViewState,
 };
 
-/// Makes the operations of one command; none when `IF [NOT] EXISTS` says that there is nothing to do.
+/// Returns the operations of one command; none if `IF [NOT] EXISTS` makes the command a no-op.
 pub fn commit_command(catalog: &mut Catalog, command: Command) -> Result<Vec<Op>> {
     let ops = plan(catalog, command)?;
     for op in &ops {
@@ -125,7 +125,7 @@ fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
     Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
 }
 
-/// A view is a table that a query defines; one that is not materialized has no rows.
+/// A view is a table defined by a query; a view that is not materialized has no rows.
 fn create_view(catalog: &Catalog, create: CreateView) -> Result<Vec<Op>> {
     let CreateView { table, sql, materialized, or_replace } = create;
     let materialized = match materialized {
@@ -163,7 +163,8 @@ fn materialized_over(catalog: &Catalog, base: String, schedule: Schedule) -> Res
     Ok(Materialized { base: schema.name, schedule, limit: None, lost_before: i64::MIN, state })
 }
 
-/// A materialized view that loses partitions remembers it: it does not have all that its query gives any more.
+/// Records in a materialized view that partitions were dropped: the view no longer contains the complete result of its
+/// query.
 fn lost(schema: &TableSchema, partitions: &[(i64, i64)]) -> Option<TableSchema> {
     let (before, end) = (schema.materialized()?.lost_before, partitions.iter().map(|(_, hi)| *hi).max()?);
     let mut schema = schema.clone();
@@ -171,7 +172,7 @@ fn lost(schema: &TableSchema, partitions: &[(i64, i64)]) -> Option<TableSchema> 
     (end > before).then_some(schema)
 }
 
-/// Sets something about how a materialized view is kept.
+/// Changes a maintenance setting of a materialized view.
 fn changed_view(catalog: &Catalog, view: &str, change: impl FnOnce(&mut Materialized)) -> Result<Op> {
     let (id, mut schema) = find_any(catalog, view).map_err(|_| no_view(view, true))?;
     of_kind(&schema, true)?;
@@ -179,7 +180,7 @@ fn changed_view(catalog: &Catalog, view: &str, change: impl FnOnce(&mut Material
     Ok(set(id, schema))
 }
 
-/// The operation that notes how far a materialized view has come; none when it is gone.
+/// Returns the operation that records the progress of a materialized view; `None` if the view was dropped.
 #[must_use]
 pub fn set_view_state(catalog: &Catalog, view: TableId, state: ViewState) -> Option<Op> {
     let mut schema = TableSchema::clone(&catalog.get(view)?.schema);
@@ -256,7 +257,7 @@ fn set_ttl(schema: &mut TableSchema, ttl: Option<Ttl>) -> Result<()> {
     Ok(())
 }
 
-/// Without a designated timestamp no row is late.
+/// Sets the lag. Without a designated timestamp no row is late.
 fn set_lag(schema: &mut TableSchema, lag_us: Option<u64>) -> Result<()> {
     if lag_us.is_some() && schema.designated.is_none() {
         let message = format!("table \"{}\" has no designated timestamp, which a lag needs", schema.name);
@@ -327,7 +328,7 @@ fn set(table: TableId, schema: TableSchema) -> Op {
     Op::SetSchema { table, schema: Arc::new(schema) }
 }
 
-/// A table that statements may change: not one that a query defines.
+/// Returns a table that statements may change, which excludes views.
 fn find(catalog: &Catalog, name: &str) -> Result<(TableId, TableSchema)> {
     let (id, schema) = find_any(catalog, name)?;
     match &schema.view {
@@ -336,7 +337,7 @@ fn find(catalog: &Catalog, name: &str) -> Result<(TableId, TableSchema)> {
     }
 }
 
-/// The error of a statement for tables that names a view.
+/// Returns the error of a statement for tables that names a view.
 #[must_use]
 pub fn is_view(name: &str, view: &View) -> Error {
     Error::invalid(format!("\"{name}\" is a {} and cannot be changed so", view.kind()))

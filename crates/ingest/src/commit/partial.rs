@@ -12,13 +12,13 @@ use tidalite_types::{
     Batch, BatchColumn, BatchTimestamps, ColumnSchema, ColumnType, TableSchema, TimeUnit, Txn, Values, Views,
 };
 
-/// Rows that are refused with their reason, at most; the others are counted.
+/// Largest number of rejected rows with a reason; further rows are counted.
 pub const REASONS_MAX: usize = 1_000;
 
-/// The reasons for refused rows.
+/// The reasons for rejected rows.
 #[derive(Debug, Default)]
 pub struct Refused {
-    /// Each with the line of its row; at most [`REASONS_MAX`].
+    /// Reasons with the line of the row; at most [`REASONS_MAX`].
     reasons: Vec<Error>,
     rows: usize,
 }
@@ -31,7 +31,7 @@ impl Refused {
         }
     }
 
-    /// The reasons in order of lines; if there were too many, a last one without a line counts the others.
+    /// Returns the reasons in order of lines. If there were too many, a last reason without a line counts the others.
     #[must_use]
     pub fn into_reasons(mut self) -> Vec<Error> {
         self.reasons.sort_by_key(|reason| reason.line);
@@ -43,8 +43,7 @@ impl Refused {
     }
 }
 
-/// Makes the operations of one commit of the rows that can be taken; tables and columns that do not exist are created for
-/// them alone.
+/// Returns the operations of one commit of the valid rows, and creates missing tables and columns for these rows only.
 pub fn commit_valid(catalog: &mut Catalog, batches: Vec<Batch>, txn: Txn, refused: &mut Refused) -> Vec<Op> {
     let mut overlay = Overlay { catalog, changed: Vec::new(), next_table: catalog.next_table };
     let mut planned: Vec<(Batch, Plan)> = Vec::with_capacity(batches.len());

@@ -128,7 +128,7 @@ fn the_designated_timestamp_is_there_once_in_range_and_in_the_unit_of_the_table(
     let mut given = batch("t", vec![longs("v", &[1, 2, 3])]);
     given.timestamps = Some(BatchTimestamps::new(TimeUnit::Nanos, vec![5_999, -1, 2_000]));
     let ops = commit(&mut catalog, vec![given.clone()]).unwrap();
-    // Rounded down: -1 ns lies in the microsecond before 1970.
+    // Rounded down: -1 ns is in the microsecond before 1970.
     assert_eq!(run(&ops).timestamps(ColumnId(0)), [5, -1, 2]);
     assert_eq!((run(&ops).time_range, run(&ops).is_sorted), ((-1, 5), false));
     let mut missing = given.clone();
@@ -201,7 +201,7 @@ fn no_table_is_without_columns() {
     let error = drop(&mut catalog, "b").unwrap_err();
     let expected = "column \"b\" is the only one of table \"t\" and cannot be dropped";
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, expected));
-    // In a table with columns it is rows of NULLs.
+    // In a table with columns the rows are NULL.
     assert_eq!(run(&commit(&mut catalog, vec![nothing]).unwrap()).rows, 2);
 }
 
@@ -215,7 +215,7 @@ fn lines_of(options: crate::line::LineOptions, text: &str) -> Vec<Batch> {
     parser.take()
 }
 
-/// The designated timestamp of the only table, its type and the times of the rows.
+/// Returns the designated timestamp of the only table, its type and the times of the rows.
 fn times(ops: &[Op]) -> (String, ColumnType, Vec<i64>) {
     let found = ops.iter().find_map(|op| if let Op::CreateTable { schema, .. } = op { Some(schema) } else { None });
     let schema = found.expect("a new table");
@@ -241,7 +241,7 @@ fn a_new_table_of_line_protocol_has_microseconds_unless_nanoseconds_are_stated()
     }
 }
 
-/// As in QuestDB, whose new tables take their designated timestamp from the field too.
+/// Like in QuestDB, whose new tables also take their designated timestamp from the field.
 #[test]
 fn a_field_named_as_the_designated_timestamp_gives_it() {
     let (micros, nanos) = (ColumnType::Timestamp(TimeUnit::Micros), ColumnType::Timestamp(TimeUnit::Nanos));

@@ -7,8 +7,9 @@ use tidalite_types::{BatchColumn, BatchTimestamps, Column, ColumnType, TableSche
 /// An error message and the index of the row of the batch that caused it.
 pub(super) type BadRow = (String, usize);
 
-/// Checks the values for the designated timestamp; gives those of `timestamps` in the table's unit if they have to be
-/// converted, or what is wrong with which row.
+/// Checks the values of the designated timestamp.
+///
+/// Returns the values of `timestamps` in the table's unit if a conversion is required, or the error and its row.
 pub(super) fn check_designated(
     schema: &TableSchema,
     timestamps: Option<&BatchTimestamps>,
@@ -48,8 +49,10 @@ pub(super) fn check_designated(
     Ok(converted)
 }
 
-/// The times of rows of line protocol, in `unit`. What a field gives for the designated timestamp wins over the end of its
-/// line, as in QuestDB; an integer there has the unit of the numbers at the ends of lines.
+/// Returns the times of rows of line protocol in `unit`.
+///
+/// A field that supplies the designated timestamp takes precedence over the timestamp of its line, as in QuestDB.
+/// Integers of the field have the unit of the lines' timestamps.
 pub(super) fn line_times(
     field: Option<&BatchColumn>,
     timestamps: &BatchTimestamps,
@@ -65,7 +68,7 @@ pub(super) fn line_times(
     Ok(values)
 }
 
-/// Returns the values of a field as times; the values under NULL are undefined.
+/// Converts the values of a field to times; values of NULL rows are undefined.
 fn given_times(field: &BatchColumn, timestamps: &BatchTimestamps, unit: TimeUnit) -> Result<Vec<i64>, BadRow> {
     if let (ColumnType::Long, Values::I64(values), Some(line)) =
         (field.column_type, &field.column.values, timestamps.line)
@@ -103,7 +106,7 @@ fn check_years(values: &[i64], unit: TimeUnit) -> Result<(), BadRow> {
     }
 }
 
-/// Timestamps that calendars and partition names can show.
+/// Range of timestamps that calendars and partition names can represent.
 fn years(unit: TimeUnit) -> std::ops::RangeInclusive<i64> {
     let at = |year| days_from_civil(year, 1, 1).saturating_mul(86_400).saturating_mul(unit.per_second());
     at(1)..=at(10_000) - 1

@@ -1,19 +1,19 @@
-//! Decimals: an integer and how many of its digits stand after the point.
+//! Decimals: an integer and the number of its digits after the point.
 
 use super::Problem;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{ColumnType, Values};
 
-/// Digits that always fit an `i128`.
+/// Number of digits that always fit an `i128`.
 const DIGITS_MAX: usize = 38;
-/// An exponent past this is as good as this one: the value is far out of any precision.
+/// Limit of exponents: greater exponents are far out of any precision.
 const EXPONENT_MAX: i32 = 1_000_000;
 
 fn power_of_ten(exponent: i32) -> Option<i128> {
     10_i128.checked_pow(u32::try_from(exponent).ok()?)
 }
 
-/// `value / 10^from` as digits of `DECIMAL(precision, scale)`, exactly.
+/// Returns `value / 10^from` as digits of `DECIMAL(precision, scale)`, exactly.
 pub(super) fn fit(value: i128, from: i32, precision: u8, scale: u8) -> Result<i128, Problem> {
     if value == 0 {
         return Ok(0);
@@ -28,8 +28,9 @@ pub(super) fn fit(value: i128, from: i32, precision: u8, scale: u8) -> Result<i1
     if -limit < digits && digits < limit { Ok(digits) } else { Err(Problem::Range) }
 }
 
-/// `[+-] digits [. digits] [e [+-] digits]` as an integer and the number of its digits after the point, which may be
-/// negative.
+/// Parses `[+-] digits [. digits] [e [+-] digits]` to an integer and the number of its digits after the point.
+///
+/// The number of digits may be negative.
 pub(crate) fn parse_decimal(text: &str) -> Result<(i128, i32), Problem> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (number, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -53,7 +54,7 @@ pub(crate) fn parse_decimal(text: &str) -> Result<(i128, i32), Problem> {
             let value: i128 = digits.parse().map_err(|_| Problem::Syntax)?;
             Ok((if text.starts_with('-') { -value } else { value }, scale))
         }
-        // More digits before the point than any type has, or too many after it.
+        // More digits before the point than in any type, or too many after it.
         n if n as i64 - i64::from(scale) > DIGITS_MAX as i64 => Err(Problem::Range),
         _ => Err(Problem::Digits),
     }
@@ -77,16 +78,16 @@ pub(super) fn decimal_text(value: i128, scale: u8) -> String {
     }
 }
 
-/// To the nearest.
+/// Converts to the nearest double.
 pub(super) fn to_f64(value: i128, scale: u8) -> f64 {
-    // Both exact as doubles, so that the one rounding is the division's.
+    // Both numbers are exact doubles, so only the division rounds.
     if value.unsigned_abs() < 1 << 53 && scale <= 22 {
         return value as f64 / 10_f64.powi(i32::from(scale));
     }
     through_text(value, scale)
 }
 
-/// To the nearest.
+/// Converts to the nearest float.
 pub(super) fn to_f32(value: i128, scale: u8) -> f32 {
     if value.unsigned_abs() < 1 << 24 && scale <= 10 {
         return value as f32 / 10_f32.powi(i32::from(scale));
@@ -107,7 +108,7 @@ pub(super) fn widened(values: &Values) -> Vec<i128> {
     }
 }
 
-/// Digits that fit the precision of `to`, in the width it is stored in.
+/// Returns digits that fit the precision of `to`, in its storage width.
 pub(crate) fn decimal_values(digits: Vec<i128>, to: ColumnType) -> Values {
     match to.physical() {
         Physical::I32 => Values::I32(digits.into_iter().map(|v| v as i32).collect()),

@@ -1,4 +1,4 @@
-//! Whether a text is JSON as RFC 8259 defines it. The text itself is what is stored.
+//! Validates JSON by RFC 8259. The text itself is stored.
 
 use super::Problem;
 
@@ -17,7 +17,7 @@ pub(crate) fn check(text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Each method takes what it is named after off the front; `None` when something else is there.
+/// A parser; each method consumes the named element from the front and returns `None` if it is not there.
 struct Json<'a> {
     rest: &'a [u8],
     is_too_deep: bool,
@@ -49,7 +49,7 @@ impl Json<'_> {
         Some(())
     }
 
-    /// From the opening bracket to `close`.
+    /// Consumes everything from the opening bracket to `close`.
     fn members(&mut self, close: u8, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.next()?;
         self.space();
@@ -113,7 +113,7 @@ impl Json<'_> {
         Some(())
     }
 
-    /// Takes one byte if it is among `bytes`.
+    /// Consumes one byte if it is among `bytes`.
     fn skip(&mut self, bytes: &[u8]) -> bool {
         let found = self.peek().is_some_and(|b| bytes.contains(&b));
         if found {

@@ -201,7 +201,7 @@ fn decimals_keep_every_digit_or_fail() {
     assert_text(&wide, &["99999999999999999999999999999999999999", "-99999999999999999999999999999999999999"]);
     assert!(convert(&wide, decimal(38, 1)).is_err());
     assert_text(&column(decimal(9, 9), Values::I32(vec![-5])), &["-0.000000005"]);
-    // One rounding only: 9007199254740993 lies between two doubles, and .1 more decides for the upper one.
+    // One rounding only: 9007199254740993 is between two doubles, and .1 more decides for the upper one.
     let near = column(decimal(18, 1), Values::I64(vec![90_071_992_547_409_931]));
     assert_values(&near, Double, Values::F64(vec![9_007_199_254_740_994.0]));
 }
@@ -225,7 +225,7 @@ fn times_change_their_unit() {
 
 #[test]
 fn text_becomes_times() {
-    // 2016-01-01T00:00:00Z is 1451606400 s, by any clock.
+    // 2016-01-01T00:00:00Z is 1451606400 s.
     let at = |seconds: i64, micros: i64| 1_451_606_400_000_000 + seconds * 1_000_000 + micros;
     for (written, expected) in [
         ("2016-01-01", at(0, 0)),

@@ -1,20 +1,20 @@
-//! Values as text, and texts as values.
+//! Converts values to text, and text to values.
 
 use super::decimal::decimal_text;
 use super::{Failure, Problem};
 use tidalite_types::time::{civil_from_days, days_from_civil, format_timestamp};
 use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values, Views};
 
-/// Characters of a value that an error message shows.
+/// Largest number of characters of a value in an error message.
 const SHOWN_MAX: usize = 64;
 
-/// Whether VARCHAR and SYMBOL take values of this type.
+/// Returns true if VARCHAR and SYMBOL accept values of this type.
 pub(super) fn has_text(from: ColumnType) -> bool {
     use ColumnType::{Binary, DoubleArray, Ipv4, Uuid};
     !matches!(from, Binary | DoubleArray { .. } | Ipv4 | Uuid)
 }
 
-/// The text of every value.
+/// Returns the text of every value.
 pub(super) fn views_of(column: &BatchColumn) -> Result<Views, Failure> {
     let rows = column.column.len();
     let is_text = matches!(column.column_type, ColumnType::Varchar | ColumnType::Json | ColumnType::Symbol);
@@ -39,7 +39,7 @@ pub(super) fn views_of(column: &BatchColumn) -> Result<Views, Failure> {
     Ok(views)
 }
 
-/// The value of a row that has text or bytes.
+/// Returns the bytes of a row's string or binary value.
 pub(super) fn bytes_of(column: &BatchColumn, row: usize) -> &[u8] {
     match &column.column.values {
         Values::U32(codes) => column.dictionary.get(codes[row] as usize),
@@ -48,7 +48,7 @@ pub(super) fn bytes_of(column: &BatchColumn, row: usize) -> &[u8] {
     }
 }
 
-/// A value as an error message shows it.
+/// Returns the representation of a value in an error message.
 pub(super) fn shown(column: &BatchColumn, row: usize) -> String {
     use ColumnType::{Json, Symbol, Varchar};
     if !matches!(column.column_type, Varchar | Json | Symbol) {
@@ -87,7 +87,7 @@ fn date_text(days: i32) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Rust's shortest text, without the `.0` of whole numbers; infinity as PostgreSQL names it.
+/// Removes the `.0` of whole numbers from Rust's shortest text; infinity has PostgreSQL's name.
 fn double_text(shortest: String) -> String {
     match shortest.as_str() {
         "inf" => "Infinity".to_owned(),
@@ -96,7 +96,7 @@ fn double_text(shortest: String) -> String {
     }
 }
 
-/// `8-4-4-4-12` hexadecimal digits.
+/// Parses a UUID of `8-4-4-4-12` hexadecimal digits.
 pub(crate) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
     let mut groups = text.split('-');
     let mut bits = 0_u128;
@@ -110,19 +110,21 @@ pub(crate) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
     if groups.next().is_none() { Ok(bits.to_be_bytes()) } else { Err(Problem::Syntax) }
 }
 
-/// Four decimal numbers up to 255.
+/// Parses an IPv4 address of four decimal numbers up to 255.
 pub(crate) fn ipv4(text: &str) -> Result<u32, Problem> {
     text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| Problem::Syntax)
 }
 
-/// The UTC day of what [`timestamp`] reads.
+/// Parses the formats of [`timestamp`] and returns the UTC day.
 pub(crate) fn date(text: &str) -> Result<i32, Problem> {
     let (seconds, _) = instant(text).ok_or(Problem::Syntax)?;
     i32::try_from(seconds.div_euclid(86_400)).map_err(|_| Problem::Range)
 }
 
-/// ISO 8601: `2026-11-21`, or with a time `T12:30`, `T12:30:59`, `T12:30:59.123456789` and a zone `Z`, `+01`,
-/// `+01:00`, `+0100`, without one UTC. A space may stand for the `T`. Finer digits than the unit are dropped.
+/// Parses ISO 8601; digits finer than the unit are dropped.
+///
+/// A date `2026-11-21`, optionally followed by a time `T12:30`, `T12:30:59`, `T12:30:59.123456789` and a zone `Z`,
+/// `+01`, `+01:00`, `+0100`; the default zone is UTC. A space may replace the `T`.
 pub(crate) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
     let (seconds, nanos) = instant(text).ok_or(Problem::Syntax)?;
     in_unit(seconds, nanos, unit)
@@ -134,7 +136,7 @@ pub(crate) fn in_unit(seconds: i64, nanos: i64, unit: TimeUnit) -> Result<i64, P
     i64::try_from(value).map_err(|_| Problem::Range)
 }
 
-/// Seconds since 1970-01-01 and nanoseconds of the second.
+/// Returns the seconds since 1970-01-01 and the nanoseconds of the second.
 fn instant(text: &str) -> Option<(i64, i64)> {
     let mut rest = text.as_bytes();
     let year = number(&mut rest, 4)?;
@@ -150,7 +152,7 @@ fn instant(text: &str) -> Option<(i64, i64)> {
     rest.is_empty().then_some((days * 86_400 + seconds, nanos))
 }
 
-/// From the `T` to the end, in seconds UTC since the midnight of the date before it.
+/// Parses from the `T` to the end; returns the seconds in UTC since the midnight of the date.
 fn time_of_day(rest: &mut &[u8]) -> Option<(i64, i64)> {
     expect(rest, b"Tt ")?;
     let hour = number(rest, 2).filter(|h| *h < 24)?;
@@ -167,7 +169,7 @@ fn time_of_day(rest: &mut &[u8]) -> Option<(i64, i64)> {
     Some((hour * 3_600 + minute * 60 + second - zone(rest)?, nanos))
 }
 
-/// Seconds ahead of UTC.
+/// Returns the seconds ahead of UTC.
 fn zone(rest: &mut &[u8]) -> Option<i64> {
     if rest.is_empty() || expect(rest, b"Zz").is_some() {
         return Some(0);
@@ -179,13 +181,13 @@ fn zone(rest: &mut &[u8]) -> Option<i64> {
     Some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// Takes exactly `digits` digits off the front.
+/// Consumes exactly `digits` digits.
 fn number(rest: &mut &[u8], digits: usize) -> Option<i64> {
     let head = rest.split_off(..digits)?;
     head.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
 }
 
-/// Takes one byte off the front if it is among `bytes`.
+/// Consumes one byte if it is among `bytes`.
 fn expect(rest: &mut &[u8], bytes: &[u8]) -> Option<u8> {
     let first = rest.first().copied().filter(|b| bytes.contains(b))?;
     *rest = &rest[1..];

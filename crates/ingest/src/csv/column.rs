@@ -1,4 +1,4 @@
-//! A column of a batch while it grows.
+//! A growing column of a batch.
 
 use super::field::Field;
 use super::nested;
@@ -15,10 +15,10 @@ use std::borrow::Cow;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
-/// Strings that a symbol column keeps from batch to batch: more are not worth the memory.
+/// Largest size in bytes of the strings that a symbol column keeps from batch to batch.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Characters of a value that an error message shows.
+/// Largest number of characters of a value in an error message.
 const SHOWN_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -38,21 +38,21 @@ enum Data {
     Date(Vec<i32>),
     Symbol(Vec<u32>, Box<Symbols>),
     Text(Views),
-    /// Bytes and arrays, as they are stored.
+    /// Binary values and arrays in their stored form.
     Nested(Views),
     Uuid(Vec<[u8; 16]>),
     Ipv4(Vec<u32>),
 }
 
-/// Strings keep their place in `table` from batch to batch; ids are those of `dictionary`.
+/// Strings of a symbol column. Positions in `table` persist from batch to batch; ids are those of `dictionary`.
 #[derive(Debug, Default)]
 struct Symbols {
     table: SymbolTable,
-    /// That the table takes.
+    /// Bytes of the strings in the table.
     bytes: usize,
     dictionary: Views,
     epoch: u32,
-    /// What the row under way added.
+    /// The entry that the current row added.
     added: Option<u32>,
 }
 
@@ -63,19 +63,19 @@ pub(super) struct Builder {
     data: Data,
     times: Option<TimeFormat>,
     numbers: NumberFormat,
-    /// The date column that a time of day is added to.
+    /// The date column to which a time of day is added.
     pub added_to: Option<usize>,
-    /// The type and the format of the column permit [`Builder::take_plain`].
+    /// True if the type and the format of the column permit [`Builder::take_plain`].
     ///
     /// `is_short`: the current input uses `take_plain`.
     may_be_short: bool,
     pub is_short: bool,
-    /// Rows that are NULL, in their order.
+    /// NULL rows, ascending.
     nulls: Vec<u32>,
     seed: u64,
 }
 
-/// Why a field is no value of its column.
+/// Reason why a field is not a value of its column.
 pub(super) type Refused = String;
 
 impl Builder {
@@ -167,7 +167,7 @@ impl Builder {
         }
     }
 
-    /// Takes the field at `at` the short way; gives where it ends.
+    /// Parses the field at `at` on the fast path; returns its end.
     #[inline(always)]
     pub(super) fn take_plain(&mut self, input: &[u8], at: usize, format: &CsvFormat, row: u32) -> Option<usize> {
         let (delimiter, quote) = (format.delimiter, format.quote);
@@ -198,7 +198,7 @@ impl Builder {
                 Some(end)
             }
             Data::Float(v) => {
-                // Twice rounded, but from fewer digits than make that differ.
+                // Rounded twice, but from so few digits that the result is the same.
                 let (value, end) = number::double(input, at, delimiter).filter(|(_, end)| end - at <= 8)?;
                 v.push(value as f32);
                 Some(end)
@@ -207,7 +207,7 @@ impl Builder {
                 if first != quote && self.column_type != ColumnType::Json =>
             {
                 let end = at + memchr2(delimiter, b'\n', &input[at..])?;
-                // With a carriage return before it, or anything that a NULL could be written as: the general way.
+                // Fields with a carriage return, or that may be a NULL string, use the general path.
                 if input[end - 1] == b'\r' {
                     return None;
                 }
@@ -222,7 +222,7 @@ impl Builder {
         }
     }
 
-    /// False when there is no room.
+    /// Appends text; returns false if the limit is exceeded.
     #[inline(always)]
     fn take_text(&mut self, text: &[u8]) -> bool {
         match &mut self.data {
@@ -273,7 +273,7 @@ impl Builder {
         self.nulls.push(row);
     }
 
-    /// Takes a field the general way.
+    /// Parses a field on the general path.
     pub(super) fn take(&mut self, field: Field<'_>, nulls: &Nulls, row: u32) -> Result<(), Refused> {
         if matches!(self.data, Data::Skipped) {
             return Ok(());
@@ -354,7 +354,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The row is complete.
+    /// Accepts the current row.
     #[inline(always)]
     pub(super) fn keep(&mut self) {
         if let Data::Symbol(_, symbols) = &mut self.data {
@@ -362,7 +362,7 @@ impl Builder {
         }
     }
 
-    /// Forgets what came of a row that is none after all.
+    /// Removes the values of a rejected row.
     pub(super) fn undo(&mut self, rows: usize) {
         match &mut self.data {
             Data::Skipped => {}
@@ -390,7 +390,7 @@ impl Builder {
         }
     }
 
-    /// The values of the designated timestamp.
+    /// Returns the values of the designated timestamp.
     pub(super) fn finish_times(&mut self) -> Option<(TimeUnit, Vec<i64>)> {
         match &mut self.data {
             Data::Timestamp(v, unit, _) => Some((*unit, std::mem::take(v))),
@@ -398,7 +398,7 @@ impl Builder {
         }
     }
 
-    /// Adds a time of day, in nanoseconds, to each of the times.
+    /// Adds times of day, in nanoseconds, to the times.
     pub(super) fn add_times_of_day(&mut self, times: &[i64]) {
         if let Data::Timestamp(values, unit, _) = &mut self.data {
             let nanos = 1_000_000_000 / unit.per_second();
@@ -406,7 +406,7 @@ impl Builder {
         }
     }
 
-    /// The times of day of this input, in nanoseconds.
+    /// Returns the times of day of this input, in nanoseconds.
     pub(super) fn take_times_of_day(&mut self) -> Option<Vec<i64>> {
         match &mut self.data {
             Data::TimeOfDay(v) => Some(std::mem::take(v)),
@@ -414,7 +414,7 @@ impl Builder {
         }
     }
 
-    /// The column, and an empty builder left.
+    /// Returns the column and empties the builder.
     pub(super) fn finish(&mut self, rows: usize) -> Option<BatchColumn> {
         let mut dictionary = Views::new();
         let values = match &mut self.data {
@@ -453,7 +453,7 @@ impl Builder {
     }
 }
 
-/// `true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case.
+/// Parses `true`, `t`, `yes`, `y`, `on`, `1` and their opposites, in any case.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     let is = |words: [&str; 6]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(["true", "t", "yes", "y", "on", "1"]) {
@@ -482,13 +482,13 @@ fn whole<T: TryFrom<i64>>(text: &str) -> Result<T, Problem> {
     }
 }
 
-/// A number that becomes infinite is out of range; `inf` is not.
+/// Parses a number; a finite text that becomes infinite is out of range, unlike `inf`.
 fn float<T: std::str::FromStr + Copy>(text: &str, is_infinite: fn(T) -> bool) -> Result<T, Problem> {
     let value: T = text.parse().map_err(|_| Problem::Syntax)?;
     if is_infinite(value) && text.bytes().any(|b| b.is_ascii_digit()) { Err(Problem::Range) } else { Ok(value) }
 }
 
-/// ISO 8601, or an integer that counts in the unit of the column; in the years 1 to 9999.
+/// Parses ISO 8601, or an integer in the unit of the column; in the years 1 to 9999.
 pub(super) fn timestamp(text: &str, unit: TimeUnit) -> Result<i64, Problem> {
     let value = match integer::<i64>(text) {
         Ok(value) => value,

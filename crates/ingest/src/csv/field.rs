@@ -1,13 +1,13 @@
-//! One field, the general way.
+//! Parses one field on the general path.
 
 use super::CsvFormat;
 
-/// A field as it was written, without its quotes.
+/// A field without its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field<'a> {
     pub text: &'a [u8],
     pub is_quoted: bool,
-    /// Where what ends it is: a delimiter, the end of the line, or the end of the input.
+    /// Position of its terminator: a delimiter, the end of the line, or the end of the input.
     pub end: usize,
 }
 
@@ -15,19 +15,19 @@ pub(super) struct Field<'a> {
 pub(super) struct FieldError {
     pub at: usize,
     pub message: &'static str,
-    /// The field began with a quote that nothing closes.
+    /// True if the field began with a quote that is never closed.
     pub is_open: bool,
 }
 
-/// What follows a field.
+/// The element after a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Delimiter,
-    /// The next record begins behind it.
+    /// The next record begins at this position.
     Record(usize),
 }
 
-/// What is at `at`, if it ends a field.
+/// Returns the terminator at `at`, if there is one.
 #[inline]
 pub(super) fn end_at(input: &[u8], at: usize, delimiter: u8) -> Option<End> {
     match input.get(at) {
@@ -39,7 +39,7 @@ pub(super) fn end_at(input: &[u8], at: usize, delimiter: u8) -> Option<End> {
     }
 }
 
-/// The field that begins at `at`.
+/// Parses the field that begins at `at`.
 pub(super) fn field<'a>(
     input: &'a [u8],
     at: usize,
@@ -89,10 +89,10 @@ fn quoted<'a>(
     }
 }
 
-/// Text, and whether it was quoted.
+/// Text, and true if it was quoted.
 pub(super) type Owned = (Vec<u8>, bool);
 
-/// The fields of the record at `at`, and where the next record begins. More than `max` fields are an error.
+/// Returns the fields of the record at `at`, and the start of the next record. More than `max` fields are an error.
 pub(super) fn record(
     input: &[u8],
     mut at: usize,
@@ -119,10 +119,10 @@ pub(super) fn record(
     }
 }
 
-/// Where the record behind the one at `at`, the beginning of a field, begins, whatever is wrong with that.
+/// Returns the start of the record after the record at `at`, even if that record is invalid.
 ///
-/// As [`super::Splitter`] has it: what follows a closed quote belongs to the field. A quote that nothing closes costs
-/// its line, not the rest of the input.
+/// As in [`super::Splitter`], text after a closing quote belongs to the field. An unclosed quote costs its line, not
+/// the rest of the input.
 pub(super) fn skip_record(input: &[u8], mut at: usize, format: &CsvFormat) -> usize {
     let mut scratch = Vec::new();
     loop {
@@ -148,7 +148,7 @@ pub(super) fn line_end(input: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &input[at..]).map_or(input.len(), |len| at + len + 1)
 }
 
-/// How long the blank line at `at` is, if there is one.
+/// Returns the length of the blank line at `at`, if there is one.
 #[inline]
 pub(super) fn blank(input: &[u8], at: usize) -> Option<usize> {
     match input.get(at) {

@@ -1,17 +1,17 @@
-//! CSV: text of records to batches.
+//! Parses CSV records to batches.
 //!
-//! In: text in pieces of any size, what its columns are. Out: batches of typed columns, and for each record that is no
-//! row its line, the place in it and why. No I/O, no clock, no threads: whoever reads the file cuts it at the ends of
-//! records ([`Splitter`]) and gives the pieces to as many [`CsvParser`]s as it likes.
+//! Input: text in pieces of any size, and the definitions of its columns. Output: batches of typed columns, and for
+//! each invalid record its line, the position in the record and the reason. No I/O, no clock, no threads: the reader of
+//! the file splits it at the ends of records ([`Splitter`]) and distributes the pieces to any number of [`CsvParser`]s.
 //!
-//! The format is that of RFC 4180 with any delimiter of one byte: a field may stand in quotes, a quote within them is
-//! written twice, and so may hold delimiters and ends of lines; a quote within a field that does not begin with one is
-//! itself. A field without a character is NULL; a quoted one is the empty text. Blank lines are none. Where a record ends
-//! depends on its quotes alone, however bad it is: rows are the same wherever the text is cut.
+//! The format is RFC 4180 with any delimiter of one byte. A field may be quoted; a quote within a quoted field is
+//! doubled, and the field may contain delimiters and line ends. A quote within an unquoted field is a literal. An empty
+//! field is NULL; a quoted empty field is the empty text. Blank lines are ignored. The end of a record depends only on
+//! its quotes, even in an invalid record: the rows do not depend on the positions at which the text is split.
 //!
-//! Reading order: [`field`] defines the format, the general way; [`detect`] finds out about a file what nobody said;
-//! [`Splitter`]; [`parser`] reads records into [`column`]s, by the short ways of [`number`] where a field is plain. A
-//! short way never decides that a field is bad: what it does not like goes the general way.
+//! Reading order: [`field`] defines the format on the general path; [`detect`] detects properties of a file that the
+//! user did not give; [`Splitter`]; [`parser`] reads records into [`column`]s, with the fast paths of [`number`] for
+//! plain fields. A fast path never rejects a field; it leaves doubtful fields to the general path.
 
 mod column;
 mod detect;
@@ -36,7 +36,7 @@ pub use times::{DateOrder, EpochUnit, TimeFormat, TimePattern};
 
 use tidalite_types::ColumnType;
 
-/// How records are written.
+/// The notation of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvFormat {
     /// An ASCII character.
@@ -46,7 +46,7 @@ pub struct CsvFormat {
     /// A line that begins with this ASCII character is a comment.
     pub comment: Option<u8>,
     pub nulls: Nulls,
-    /// Fields behind those of the columns are left out; otherwise a record that has any is bad.
+    /// Extra fields are ignored; otherwise a record with extra fields is invalid.
     pub ignores_extra: bool,
 }
 
@@ -56,28 +56,29 @@ impl Default for CsvFormat {
     }
 }
 
-/// What a record that is no row does.
+/// The effect of an invalid record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBad {
-    /// It ends the reading.
+    /// Reading ends.
     #[default]
     Abort,
-    /// It is told and left out.
+    /// The record is reported and skipped.
     Skip,
-    /// Values that are none of their column become NULL, and so do fields that are missing; both are told. A record
-    /// without a designated timestamp, with too many fields or broken quotes is left out all the same.
+    /// Invalid values and missing fields become NULL and are reported.
+    ///
+    /// A record without a designated timestamp, with too many fields or broken quotes is skipped.
     Null,
 }
 
-/// A column of the file, in its order.
+/// A column of the file, in file order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvColumn {
     pub name: String,
-    /// `None` leaves the column out.
+    /// `None` skips the column.
     pub column_type: Option<ColumnType>,
-    /// How times are written; without it ISO 8601, or an integer that counts in the unit of the type.
+    /// The time format; without it ISO 8601, or an integer in the unit of the type.
     pub times: Option<TimeFormat>,
     pub numbers: NumberFormat,
-    /// The column is a time of day and is added to the date in this column of the file.
+    /// Set for a time of day, which is added to the date in this column of the file.
     pub added_to: Option<usize>,
 }

@@ -1,7 +1,8 @@
-//! Arrays and bytes in text: `{1,2}` and `[1.0, 2.0]`, lists of lists likewise, `\x01ff`.
+//! Arrays and binary values in text: `{1,2}` and `[1.0, 2.0]`, nested lists, `\x01ff`.
 
-/// An array as it is stored: the lengths of its dimensions, then its numbers. NULL among them is NaN. `None` for what is
-/// none of so many dimensions, or not rectangular.
+/// Returns an array in its stored form: the lengths of its dimensions, then its numbers.
+///
+/// NULL elements become NaN. Returns `None` if the text does not have `dims` dimensions or is not rectangular.
 pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
     let mut reader =
         Reader { rest: text.trim().as_bytes(), lengths: vec![None; usize::from(dims)], numbers: Vec::new() };
@@ -9,7 +10,7 @@ pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
     if !reader.rest.is_empty() {
         return None;
     }
-    // Where a dimension is empty, those within it have no length.
+    // Dimensions within an empty dimension have length 0.
     let lengths = reader.lengths.iter().map(|length| length.unwrap_or(0).to_le_bytes());
     let mut out: Vec<u8> = lengths.flatten().collect();
     out.extend(reader.numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -18,7 +19,7 @@ pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
 
 struct Reader<'a> {
     rest: &'a [u8],
-    /// Of each dimension, once it is known.
+    /// Length of each dimension, once known.
     lengths: Vec<Option<u32>>,
     numbers: Vec<f64>,
 }
@@ -63,7 +64,7 @@ impl Reader<'_> {
     }
 }
 
-/// PostgreSQL's text of bytes, or its digits alone.
+/// Parses PostgreSQL's text of binary values, or only its digits.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("\\x").unwrap_or(text).as_bytes();
     let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);

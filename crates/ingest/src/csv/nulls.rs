@@ -1,11 +1,11 @@
-//! Texts that stand for NULL.
+//! Texts that represent NULL.
 
-/// In columns of any type, as SQL programs write NULL.
+/// In columns of every type, as SQL programs write NULL.
 const ANYWHERE: [&str; 2] = ["NULL", "\\N"];
-/// In columns that do not hold text, in any case.
+/// In columns without text, in any case.
 const BESIDE_VALUES: [&str; 9] = ["null", "\\n", "na", "n/a", "#n/a", "nan", "-nan", "none", "-"];
 
-/// Unquoted texts that stand for NULL, beside the field without a character.
+/// Unquoted texts that represent NULL, in addition to the empty field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nulls {
     texts: Vec<Vec<u8>>,
@@ -15,7 +15,7 @@ pub struct Nulls {
 }
 
 impl Nulls {
-    /// Exactly these texts, in columns of every type.
+    /// Creates a set of exactly these texts, for columns of every type.
     #[must_use]
     pub fn new(texts: &[impl AsRef<[u8]>]) -> Nulls {
         let texts: Vec<Vec<u8>> = texts.iter().map(|t| t.as_ref().to_vec()).filter(|t| !t.is_empty()).collect();

@@ -1,6 +1,6 @@
-//! Short ways to read a plain field: eight digits at a time, no look at the whole of it.
+//! Fast paths for plain fields: eight digits at a time, without a previous scan of the field.
 //!
-//! Each gives the value and where the field ends, or `None` when it is anything but plain; the general way decides then.
+//! Each function returns the value and the end of the field, or `None` for other notations, which use the general path.
 
 use crate::line::scan::{DOUBLE_TEN_TO, TEN_TO, digits, load};
 use tidalite_types::TimeUnit;
@@ -25,7 +25,7 @@ pub(super) fn long(input: &[u8], at: usize, delimiter: u8) -> Option<(i64, usize
     Some((if is_negative { -value } else { value }, end))
 }
 
-/// Exact: one division of a mantissa below 2^53 by a power of ten up to 10^18 rounds once.
+/// Parses a double exactly: one division of a mantissa below 2^53 by a power of ten up to 10^18 rounds once.
 #[inline(always)]
 pub(super) fn double(input: &[u8], at: usize, delimiter: u8) -> Option<(f64, usize)> {
     let is_negative = input.get(at) == Some(&b'-');
@@ -49,14 +49,14 @@ pub(super) fn double(input: &[u8], at: usize, delimiter: u8) -> Option<(f64, usi
     Some((if is_negative { -value } else { value }, end))
 }
 
-/// The day that a column read last: files in order of time name one day many times.
+/// The last parsed day of a column: files in time order repeat a day many times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastDay {
     text: [u64; 2],
     seconds: i64,
 }
 
-/// `2026-11-22T10:44:59`, with a space for the `T`, digits after a point and a `Z` if it likes.
+/// Parses `2026-11-22T10:44:59`, with an optional space instead of the `T`, fraction and `Z`.
 #[inline(always)]
 pub(super) fn timestamp(
     input: &[u8],
@@ -74,7 +74,7 @@ pub(super) fn timestamp(
         last.seconds = 86_400 * date(input, at)?;
         last.text = [head, day];
     }
-    // `hh:mm:ss`: the colons become zeros, which then must be all that is there.
+    // `hh:mm:ss`: the colons are replaced by zeros after they were checked.
     const COLONS: u64 = 0x0000_3a00_003a_0000;
     const COLON_BYTES: u64 = 0x0000_ff00_00ff_0000;
     if clock & COLON_BYTES != COLONS {
@@ -121,7 +121,7 @@ fn all_digits(word: u64) -> bool {
     (t | t.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080 == 0
 }
 
-/// `2026-11-22`, from year 1 on.
+/// Parses `2026-11-22`, from year 1 on.
 fn date(input: &[u8], at: usize) -> Option<i64> {
     let text = input.get(at..at + 10)?;
     let is_shaped =

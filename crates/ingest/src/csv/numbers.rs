@@ -16,7 +16,7 @@ pub enum Thousands {
     Apostrophe,
 }
 
-/// How numbers of a column are written.
+/// The notation of the numbers of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumberFormat {
     pub has_decimal_comma: bool,
@@ -39,7 +39,7 @@ impl Thousands {
         }
     }
 
-    /// Length of the separator that `text` begins with.
+    /// Returns the length of the separator at the start of `text`.
     fn length_at(self, text: &[u8]) -> Option<usize> {
         match (self, text) {
             (Thousands::Comma, [b',', ..])
@@ -67,16 +67,16 @@ impl fmt::Display for Thousands {
     }
 }
 
-/// The parts that a number in a format has.
+/// Elements of a number in a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     pub has_decimals: bool,
     pub has_exponent: bool,
-    /// Separators of thousands are there.
+    /// True if there are separators of thousands.
     pub is_grouped: bool,
 }
 
-/// Formats of numbers and an example of each, by which they are named.
+/// Formats of numbers with an example of each, which is the name of the format.
 const EXAMPLES: [(&str, bool, Thousands); 7] = [
     ("1.5", false, Thousands::None),
     ("1,5", true, Thousands::None),
@@ -115,8 +115,9 @@ impl NumberFormat {
     /// A decimal point and no separators.
     pub const PLAIN: NumberFormat = NumberFormat { has_decimal_comma: false, thousands: Thousands::None };
 
-    /// The number as Rust reads it, and its shape; `None` when it is not written so. A number whose first digit is a zero
-    /// that another digit follows has separators in no format.
+    /// Returns the number in Rust's notation, and its shape; `None` for another notation.
+    ///
+    /// A number with a leading zero before another digit has no separators in any format.
     pub(super) fn plain<'a>(&self, text: &'a str) -> Option<(Cow<'a, str>, Shape)> {
         let bytes = text.as_bytes();
         let mut shape = Shape::default();

@@ -1,63 +1,64 @@
-//! Records into a batch.
+//! Parses records into a batch.
 
 use super::column::Builder;
 use super::field::{End, blank, end_at, field, line_end, skip_record};
 use super::{CsvColumn, CsvFormat, OnBad, lines_of};
 use tidalite_types::{Batch, BatchTimestamps};
 
-/// Bad records and values that one call tells of, but for those of the last record: what can be said about 2 MiB of
-/// nonsense takes a hundred times as much.
+/// Largest number of invalid records and values that one call reports, except for those of the last record: the reports
+/// for 2 MiB of invalid text take a hundred times its size.
 pub const BAD_MAX: usize = 10_000;
 
-/// A record that is no row, or a value that became NULL.
+/// An invalid record, or a value that became NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRecord {
     /// Counted from 0 in the input of this call.
     pub line: u64,
-    /// Place in the record in bytes, from 1.
+    /// Byte position in the record, from 1.
     pub position: usize,
-    /// Of the table, when it is about one.
+    /// Name of the table's column, if one is concerned.
     pub column: Option<String>,
     pub reason: String,
-    /// A value, or what is missing, became NULL and the record a row.
+    /// True if a value became NULL and the record is a row.
     pub is_row: bool,
-    /// As it was written, with its end; empty when it is a row.
+    /// The original text with its line end; empty if the record is a row.
     pub record: Vec<u8>,
 }
 
 #[derive(Debug)]
 pub struct Parsed {
     pub batch: Batch,
-    /// Of the input: all, unless so much is bad ([`BAD_MAX`]) or the first record under [`OnBad::Abort`]. Read on there.
+    /// Bytes read: all, unless there are [`BAD_MAX`] invalid records or the first one under [`OnBad::Abort`]. Continue
+    /// there.
     pub bytes: usize,
-    /// Lines in them.
+    /// Number of lines in these bytes.
     pub lines: u64,
-    /// In their order.
+    /// In order.
     pub bad: Vec<BadRecord>,
 }
 
-/// Reusable: keeps the strings of symbol columns from batch to batch.
+/// Parses records. Reusable: strings of symbol columns are kept from batch to batch.
 pub struct CsvParser {
     format: CsvFormat,
     table: String,
     columns: Vec<Builder>,
-    /// Which of the columns is the designated timestamp.
+    /// Index of the designated timestamp.
     designated: Option<usize>,
     has_text: bool,
-    /// A short way can end a field at the delimiter.
+    /// True if a fast path can end a field at the delimiter.
     is_short: bool,
     scratch: Vec<u8>,
     rows: usize,
-    /// Bytes of a row of the last input.
+    /// Bytes per row of the last input.
     row_bytes: usize,
-    /// What became NULL in the row under way.
+    /// Values of the current row that became NULL.
     noted: Vec<Bad>,
 }
 
-/// Where in the record, in which column, why.
+/// Position in the record, column, reason.
 type Bad = (usize, Option<usize>, String);
 
-/// Bad records, and how far lines are counted.
+/// Invalid records, and the position up to which lines are counted.
 struct Found {
     line: u64,
     counted: usize,
@@ -65,8 +66,9 @@ struct Found {
 }
 
 impl CsvParser {
-    /// `designated` is the name of the designated timestamp, if it is among the columns. `seed` makes its hash tables
-    /// unlike those of others.
+    /// Creates a parser. `designated` is the name of the designated timestamp if it is among the columns.
+    ///
+    /// `seed` makes the hash tables of this parser different from those of others.
     pub fn new(
         format: &CsvFormat,
         table: &str,
@@ -76,7 +78,7 @@ impl CsvParser {
     ) -> CsvParser {
         let is_designated = |c: &CsvColumn| designated.is_some_and(|d| d == c.name) && c.column_type.is_some();
         let time = columns.iter().position(is_designated);
-        // A time of day may not be missing where its date is the designated timestamp.
+        // A time of day is required if its date is the designated timestamp.
         let is_required = |c: &CsvColumn| is_designated(c) || (time.is_some() && c.added_to == time);
         let builder = |c: &CsvColumn| Builder::new(c, is_required(c), &format.nulls, seed);
         let builders: Vec<Builder> = columns.iter().map(builder).collect();
@@ -94,7 +96,7 @@ impl CsvParser {
         }
     }
 
-    /// Reads every field the general way, which tests compare with the short ones.
+    /// Reads every field on the general path, for tests that compare both paths.
     #[doc(hidden)]
     #[must_use]
     pub fn without_short_ways(mut self) -> CsvParser {
@@ -107,9 +109,9 @@ impl CsvParser {
         self.columns.iter().map(Builder::kept_bytes).sum()
     }
 
-    /// Reads whole records; the last needs no newline.
+    /// Reads complete records; the last record needs no newline.
     pub fn parse(&mut self, input: &[u8], on_bad: OnBad) -> Parsed {
-        // Checked at once, fields cut at ASCII characters need no check of their own.
+        // After this check, fields that are cut at ASCII characters are valid UTF-8.
         let is_plain = self.is_short && (!self.has_text || std::str::from_utf8(input).is_ok());
         self.columns.iter_mut().for_each(|c| c.begin(is_plain));
         let expected = input.len() / self.row_bytes.max(1) + 16;
@@ -142,7 +144,7 @@ impl CsvParser {
         Parsed { batch: self.finish(), bytes: at, lines, bad: found.bad }
     }
 
-    /// Where the next record begins.
+    /// Parses the record at `start` and returns the start of the next record.
     #[inline]
     fn record(&mut self, input: &[u8], start: usize, on_bad: OnBad) -> Result<usize, Bad> {
         let delimiter = self.format.delimiter;
@@ -192,7 +194,7 @@ impl CsvParser {
         }
     }
 
-    /// A record of only so many fields, which may be a row all the same.
+    /// Handles a record with too few fields, which may still be a row.
     #[cold]
     fn ends_early(&mut self, input: &[u8], at: usize, fields: usize, on_bad: OnBad) -> Result<usize, Bad> {
         let Some(End::Record(next)) = end_at(input, at, self.format.delimiter) else {
@@ -209,7 +211,7 @@ impl CsvParser {
         Ok(next)
     }
 
-    /// Tells of the record at `start`, which is no row; gives where the next one begins.
+    /// Reports the invalid record at `start` and returns the start of the next record.
     #[cold]
     fn leave_out(&mut self, input: &[u8], start: usize, bad: Bad, found: &mut Found) -> usize {
         self.noted.clear();
@@ -265,11 +267,11 @@ impl CsvParser {
 
 const CARRIAGE_RETURN: &str = "a carriage return within a field must be in quotes";
 
-/// A field that was not taken.
+/// A rejected field.
 struct Refusal {
     at: usize,
     reason: String,
-    /// Where it ends, when that is known: it is a field, but no value of its column.
+    /// End of the field, if known: the field is well-formed, but not a value of its column.
     end: Option<usize>,
 }
 

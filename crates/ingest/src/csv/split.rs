@@ -1,24 +1,24 @@
-//! Where records end in text that comes in pieces.
+//! Finds the ends of records in text that arrives in pieces.
 
 use super::CsvFormat;
 use memchr::{memchr, memchr_iter, memrchr};
 
-/// Lines of a text; what stands behind the last newline is none.
+/// Returns the number of lines; text after the last newline is not counted.
 #[must_use]
 pub fn lines_of(text: &[u8]) -> u64 {
     memchr_iter(b'\n', text).count() as u64
 }
 
-/// Finds the last end of a record, going over each piece once. A newline in quotes ends none.
+/// Finds the last end of a record in one pass over each piece. A newline in quotes does not end a record.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     delimiter: u8,
     quote: u8,
     comment: Option<u8>,
-    /// Bytes of the input in which quotes were followed.
+    /// Number of input bytes in which quotes were tracked.
     seen: usize,
     is_open: bool,
-    /// Before it ends of records were looked for.
+    /// Position before which ends of records were searched.
     searched: usize,
 }
 
@@ -29,7 +29,7 @@ impl Splitter {
         Splitter { delimiter, quote, comment, seen: 0, is_open: false, searched: 0 }
     }
 
-    /// How many bytes of `input` are whole records. Call again with the rest and more behind it.
+    /// Returns the number of bytes of `input` that are complete records. Call again with the rest and more input.
     pub fn split(&mut self, input: &[u8]) -> usize {
         let (mut at, mut end) = (self.seen, 0);
         while let Some(len) = memchr(self.quote, &input[at..]) {
@@ -37,7 +37,7 @@ impl Splitter {
             if !self.is_open {
                 if quote == 0 || input[quote - 1] == self.delimiter || input[quote - 1] == b'\n' {
                     end = self.last_end(input, quote).unwrap_or(end);
-                    // The record begins at `end`; quotes in a comment open nothing.
+                    // The record begins at `end`; quotes in a comment are ignored.
                     self.is_open = self.comment.is_none_or(|comment| input[end] != comment);
                 }
                 at = quote + 1;
@@ -50,7 +50,7 @@ impl Splitter {
                     self.searched = quote + 1;
                     at = quote + 1;
                 }
-                // Whether it closes is seen when more comes.
+                // The next byte decides if the quote closes the field.
                 None => return self.cut(end, quote),
             }
         }

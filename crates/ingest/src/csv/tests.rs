@@ -28,7 +28,7 @@ fn texts(column: &BatchColumn) -> Vec<Option<String>> {
     (0..column.column.len()).map(one).collect()
 }
 
-/// As Python's csv.writer does it, but that everything may be quoted.
+/// Writes a field like Python's csv.writer, except that any field may be quoted.
 fn write_field(out: &mut String, value: Option<&str>, random: &mut Rng) {
     let Some(value) = value else { return };
     if value.is_empty() || value.contains([',', '"', '\n', '\r']) || random.u8(..8) == 0 {
@@ -145,7 +145,7 @@ fn the_short_way_agrees_with_the_general_one() {
     for (column_type, text) in all.flatten() {
         let text = text.trim_end_matches(',');
         let types = [("v", column_type), ("rest", Varchar)];
-        // Quoted and unquoted, with room behind and at the end: only the second and third can be short.
+        // Quoted and unquoted, with and without following bytes: only the second and third can use fast paths.
         let forms = [format!("\"{text}\",x\n"), format!("{text},{}\n", "x".repeat(40)), format!("{text},x")];
         let parsed = forms.each_ref().map(|form| parse(&types, None, form));
         let value = |p: &Parsed| {
@@ -153,7 +153,7 @@ fn the_short_way_agrees_with_the_general_one() {
         };
         assert_eq!(value(&parsed[0]), value(&parsed[1]), "{text} as {column_type}");
         assert_eq!(value(&parsed[0]), value(&parsed[2]), "{text} as {column_type}");
-        // What Rust reads is the value.
+        // The value is the value that Rust parses.
         if let (Values::F64(v), Ok(expected)) = (&parsed[1].batch.columns[0].column.values, text.parse::<f64>())
             && parsed[1].bad.is_empty()
         {
@@ -281,7 +281,7 @@ fn a_file_says_what_it_is() {
     ];
     assert_eq!(types_of(&found), expected);
     assert_eq!((found.format.delimiter, found.header_lines, found.timestamp.as_deref()), (b';', 1, Some("Time")));
-    // 40 rows in 39 minutes: half a million are more than a year's.
+    // 40 rows in 39 minutes: half a million rows span more than a year.
     assert_eq!(found.partition_by, PartitionBy::Year);
 }
 
@@ -316,7 +316,7 @@ fn headers_are_told_from_rows() {
     assert!(!has_header("Ann,Rome\nBob,Oslo\nAnn,Oslo\n"));
     assert!(has_header("a,a\n1,2\n"));
     assert!(!has_header("a,a\nb,c\n"));
-    // As pandas writes an index, which says nothing of its own.
+    // An index as pandas writes it, which is no evidence.
     assert!(has_header(",name,v\n0,Ann,1\n1,Bob,2\n"));
     assert!(has_header(",name,city\n0,Ann,Rome\n1,Bob,Oslo\n"));
     assert!(!has_header(",Ann,Rome\n,Bob,Rome\n"));
@@ -343,7 +343,7 @@ fn many_fields_of_one_name_are_named_at_once_and_more_than_a_table_can_have_are_
     assert_eq!((found.columns[1].name.as_str(), found.columns[4095].name.as_str()), ("A_2", "A_4096"));
     let error = detect(text(4097).as_bytes(), &known).unwrap_err().to_string();
     assert!(error.contains("more fields than a table can have columns (position 8193)"), "{error}");
-    // Names that are taken by others, and long ones.
+    // Names that other columns have, and long names.
     let taken = "a_2,A,a,a_3,a\n".to_owned() + "1,2,3,4,5\n";
     let names = |text: &str| types_of(&detect(text.as_bytes(), &known).unwrap()).join(" ");
     assert_eq!(names(&taken), "a_2 LONG A LONG a_3 LONG a_3_2 LONG a_4 LONG");
@@ -391,7 +391,7 @@ fn a_time_that_is_null_in_the_sample_is_not_designated_and_numbers_of_no_unit_ar
 
 #[test]
 fn a_sample_is_cut_by_its_own_delimiter() {
-    // By commas the quote opens nothing, by semicolons the sample ends within a field.
+    // With commas the quote opens nothing; with semicolons the sample ends within a field.
     let text = b"a;b\n1;\"x\ny\n";
     let found = super::detect(text, false, &Known::default()).unwrap();
     assert_eq!((found.format.delimiter, found.sampled_rows), (b';', 0));
@@ -471,7 +471,7 @@ fn a_delimiter_that_could_be_within_a_value_ends_it() {
         short[0].1 = if delimiter == b' ' { ColumnType::Timestamp(TimeUnit::Micros) } else { ColumnType::Double };
         for types in [types, short] {
             let mut parser = CsvParser::new(&format, "t", &columns(&types), None, 1);
-            // With room behind, which the short ways need.
+            // With following bytes, which the fast paths require.
             let parsed = parser.parse((text.to_owned() + &"\n".repeat(64)).as_bytes(), OnBad::Skip);
             assert_eq!(parsed.batch.rows + parsed.bad.len(), 1);
             assert!(parsed.bad.iter().all(|b| b.column.is_some()), "{:?}", parsed.bad);
@@ -488,7 +488,7 @@ fn symbols_are_forgotten_when_they_take_much() {
         let rows: Vec<String> = (0..100_000).map(|i| format!("{round}-{i:0>90}")).collect();
         let parsed = parser.parse(rows.join("\n").as_bytes(), OnBad::Abort);
         assert_eq!(texts(&parsed.batch.columns[0]), rows.into_iter().map(Some).collect::<Vec<_>>());
-        // 13 MB of strings a round: two rounds are more than is kept.
+        // 13 MB of strings per round: two rounds exceed the limit.
         assert_eq!(parser.kept_bytes() > 9_200_000, round % 2 == 0, "{round}");
         assert!(parser.kept_bytes() < 16 << 20);
     }

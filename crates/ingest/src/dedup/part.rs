@@ -1,4 +1,4 @@
-//! Rows that are there: those of a block of a segment or of a run, read only as far as it takes.
+//! Existing rows of a block of a segment or of a run, read on demand.
 
 use std::sync::Arc;
 use tidalite_storage::segment::to_column;
@@ -8,7 +8,7 @@ use tidalite_types::{BLOCK_ROWS, Column, ColumnId, TableSchema, Values};
 pub(crate) struct Part<'a> {
     source: Source<'a>,
     mask: Option<&'a Mask>,
-    /// The row of the mask that the first row is.
+    /// Position of the first row in the deletion vector.
     first: usize,
     is_sorted: bool,
     times: Times<'a>,
@@ -25,7 +25,7 @@ enum Times<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// `None` when no time of the block is wanted.
+    /// Returns the rows of a block; `None` if no time of the block is wanted.
     pub fn of_block(
         table: &'a TableSnapshot,
         segment: &'a Segment,
@@ -69,7 +69,7 @@ impl<'a> Part<'a> {
         self.mask.is_some_and(|mask| mask.is_dead(self.first + row))
     }
 
-    /// The rows that have one of `wanted` times, which are in order.
+    /// Calls `found` with the rows that have one of the sorted `wanted` times.
     pub fn with_times_of(&self, wanted: &[i64], mut found: impl FnMut(usize)) {
         let times = self.times();
         let (Some(lo), Some(hi)) = (wanted.first(), wanted.last()) else { return };
@@ -98,13 +98,13 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// All columns of the table.
+    /// Returns all columns of the table.
     pub fn columns(&self, schema: &TableSchema) -> Result<Vec<(ColumnId, Option<Arc<Column>>)>> {
         schema.columns.iter().map(|c| Ok((c.id, self.column(c.id)?))).collect()
     }
 }
 
-/// How many values at the front satisfy `is_before`, which holds up to some point: searched in steps that double.
+/// Returns the number of leading values that satisfy `is_before`, which is monotonic; gallops in doubling steps.
 fn skip(times: &[i64], is_before: impl Fn(i64) -> bool) -> usize {
     let mut step = 1;
     while step < times.len() && is_before(times[step]) {

@@ -1,4 +1,4 @@
-//! Random commits, merges and repetitions against a map by key.
+//! Compares random commits, merges and repetitions with a map by key.
 
 use super::*;
 use crate::commit::command::commit_command;
@@ -22,7 +22,7 @@ type Model = BTreeMap<(i64, Option<&'static str>, Option<u64>), i64>;
 const SYMBOLS: [Option<&str>; 4] = [None, Some("a"), Some("b"), Some("a longer symbol than a view")];
 const DOUBLES: [Option<f64>; 5] = [None, Some(0.0), Some(-0.0), Some(f64::NAN), Some(1.5)];
 
-/// What a double is as a key.
+/// Returns the key of a double.
 fn key_of(value: Option<f64>) -> Option<u64> {
     value.map(|v| if v == 0.0 { 0 } else { v.to_bits() })
 }
@@ -116,7 +116,7 @@ impl World {
         world
     }
 
-    /// Gives how many rows were appended and how many died.
+    /// Returns the numbers of appended and deleted rows.
     fn commit(&mut self, rows: &[(i64, Option<&'static str>, Option<f64>, i64)]) -> (usize, u64) {
         self.txn = self.txn.next();
         // Two batches of one commit see each other.
@@ -197,7 +197,7 @@ fn the_last_row_of_a_key_is_the_one_that_is_there() {
             if random.usize(0..4) == 0 {
                 world.merge();
             }
-            // The same once more: nothing to do.
+            // The same commit again has no effect.
             if random.bool() {
                 let before = world.versions.get(TableId(0)).map(|t| t.row_count());
                 let (appended, _) = world.commit(&rows);

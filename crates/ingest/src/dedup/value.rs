@@ -1,6 +1,6 @@
-//! Single values of columns: equal as keys, equal in every bit, hashed.
+//! Compares single values of columns as keys or bit by bit, and hashes them.
 //!
-//! A column that is absent is NULL in every row.
+//! A missing column is NULL in every row.
 
 use std::sync::Arc;
 use tidalite_types::views::NULL_ELEMENT_BITS;
@@ -41,7 +41,7 @@ pub(crate) fn same_key(a: Option<&Column>, i: usize, b: Option<&Column>, j: usiz
     }
 }
 
-/// Equal in every bit.
+/// Compares every bit.
 pub(crate) fn same_value(a: Option<&Column>, i: usize, b: Option<&Column>, j: usize) -> bool {
     match (valid(a, i), valid(b, j)) {
         (None, None) => true,
@@ -71,7 +71,7 @@ fn same(a: &Values, i: usize, b: &Values, j: usize) -> bool {
     }
 }
 
-/// One of all NaNs, and one of both zeros.
+/// Maps all NaNs to one, and both zeros to one.
 fn key_f64(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
@@ -111,7 +111,7 @@ fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
     mix(hash, u64::from_le_bytes(last))
 }
 
-/// Every bit of both inputs reaches the low bits, which the index uses.
+/// Mixes every bit of both inputs into the low bits, which the index uses.
 fn mix(hash: u64, value: u64) -> u64 {
     let product = u128::from((hash ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15)) * 0xd6e8_feb8_6659_fd93;
     (product as u64) ^ (product >> 64) as u64

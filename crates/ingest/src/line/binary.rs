@@ -1,4 +1,4 @@
-//! Values in binary form, behind a second `=`: doubles and arrays (protocol version 2), decimals (version 3).
+//! Values in binary form after a second `=`: doubles and arrays (protocol version 2), decimals (version 3).
 
 use super::outcome::{Parsed, Stop, bad};
 use super::value::{Decimal, Missing, Value};
@@ -8,12 +8,12 @@ const TYPE_ARRAY: u8 = 14;
 const TYPE_DECIMAL: u8 = 23;
 
 const ELEMENT_DOUBLE: u8 = 10;
-/// From here on element types mean "no array": QuestDB's code for NULL is its last type, which moves between
-/// releases; its clients sent 29 and higher.
+/// Element types from this one on mean "no array": QuestDB's code for NULL is its last type, which changes between
+/// releases; its clients have sent 29 and higher.
 const ELEMENT_NULL_MIN: u8 = 29;
 const DIMS_MAX: u8 = 32;
 
-/// Reads the value whose type byte is at `at`; returns it and where it ends.
+/// Reads the value whose type byte is at `at`; returns the value and its end.
 pub(super) fn parse(input: &[u8], at: usize, bytes_max: usize) -> Parsed<(Value<'_>, usize)> {
     let mut reader = Reader { input, at };
     let value = match reader.byte()? {
@@ -76,7 +76,7 @@ fn array<'a>(reader: &mut Reader<'a>, bytes_max: usize) -> Parsed<Value<'a>> {
     }
     let shape_at = reader.at;
     let shape = reader.bytes(4 * usize::from(dims))?;
-    // A length past the longest line is refused at once rather than waited for.
+    // A length beyond the longest line is rejected at once instead of waiting for its bytes.
     let mut value_bytes = 8_usize;
     for extent in shape.chunks_exact(4) {
         let extent = u32::from_le_bytes([extent[0], extent[1], extent[2], extent[3]]);

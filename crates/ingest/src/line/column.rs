@@ -1,7 +1,7 @@
-//! A column of a batch while it grows.
+//! A growing column of a batch.
 //!
-//! A column may lag behind its table: rows since its last value are NULL and are filled in when the next value
-//! comes or the batch is taken, so that a row costs what it holds, however wide the table.
+//! A column may lag behind its table: rows after its last value are NULL and are filled in when the next value arrives
+//! or the batch is taken. The cost of a row therefore depends on its values, not on the width of the table.
 
 use super::outcome::{Parsed, bad, shown};
 use super::scan::tag_of;
@@ -9,10 +9,10 @@ use super::symbol::SymbolTable;
 use super::value::{DECIMAL_DIGITS_MAX, Decimal, Missing, Value};
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
-/// The values so far, by what the first of them was and what later ones widened it to.
+/// The values so far, in the type of the first value or a wider type.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Data {
-    /// The present batch has no value of this column yet.
+    /// The current batch has no value of this column yet.
     #[default]
     None,
     Symbol(Vec<u32>),
@@ -76,7 +76,7 @@ impl Data {
         }
     }
 
-    /// Memory the values take once `rows` rows are filled in.
+    /// Returns the memory of the values after `rows` rows are filled in.
     fn byte_count(&self, rows: usize) -> usize {
         match self {
             Data::None => 0,
@@ -127,8 +127,8 @@ impl Data {
         }
     }
 
-    /// These values in a type that also holds `value`; `None` when they are already, or cannot be.
-    /// Inner `None`: a value does not fit that type.
+    /// Returns these values in a type that also holds `value`; `None` if they are already, or cannot be.
+    /// The inner `None` means that a value does not fit that type.
     fn widened(&self, value: &Value<'_>) -> Option<Option<Data>> {
         Some(match (self, value) {
             (Data::Long(v), Value::Double(_)) => Some(Data::Double(v.iter().map(|&x| x as f64).collect())),
@@ -151,43 +151,43 @@ fn rescale(values: impl Iterator<Item = i128>, from: u8, to: u8) -> Option<Data>
     values.map(|v| Data::Decimal(to, v))
 }
 
-/// Always: `data` has at most one row more than the table has finished, namely when the row being read has a value.
+/// Invariant: `data` has at most one row more than the table has finished rows, if the current row has a value.
 #[derive(Debug)]
 pub(super) struct ColumnBuilder {
     pub name: String,
     pub data: Data,
-    /// The type of a value "not a number" that came before any other value of the batch.
+    /// The type of a NaN that preceded any other value of the batch.
     missing: Option<Missing>,
     pub validity: Option<Bitmap>,
-    /// What `data` was before the first value that made it wider.
+    /// The values before the first value that widened the column.
     pub narrower: Option<Data>,
-    /// The strings of a Symbol, by the ids in `data`.
+    /// The strings of a symbol column, by the ids in `data`.
     pub dictionary: Views,
-    /// Strings of this column seen before, also in earlier batches.
+    /// All strings of this column, including earlier batches.
     pub symbols: SymbolTable,
 }
 
-/// What a row changed beyond adding values at the end, to be undone if it fails.
+/// A change of a row other than appended values, to be undone if the row fails.
 #[derive(Debug)]
 pub(super) enum Undo {
     /// The column got its first value of the batch.
     Started { column: u32 },
-    /// The column got its first "not a number" of the batch.
+    /// The column got its first NaN of the batch.
     Missing { column: u32 },
-    /// The column was widened from this.
+    /// The column was widened from `data`.
     Widened { column: u32, data: Data },
     /// The dictionary got a new last entry.
     Symbol { column: u32, entry: u32 },
 }
 
-/// What is needed to set a value, beside the column.
+/// Parameters of setting a value.
 pub(super) struct SetContext<'a> {
     pub column: u32,
-    /// Finished rows of the table.
+    /// Number of finished rows of the table.
     pub rows: usize,
-    /// Rows the batch is expected to have.
+    /// Expected number of rows of the batch.
     pub rows_hint: usize,
-    /// As [`super::LineOptions::widens`].
+    /// See [`super::LineOptions::widens`].
     pub widens: bool,
     pub epoch: u32,
     pub seed: u64,
@@ -208,14 +208,14 @@ impl ColumnBuilder {
         }
     }
 
-    /// Sets the value for the row being read; a second value for the same row is ignored, as in QuestDB.
-    /// `at` is where the value is in the input.
+    /// Sets the value of the current row; a second value for the same row is ignored, as in QuestDB.
+    /// `at` is the position of the value in the input.
     pub(super) fn set(&mut self, value: Value<'_>, at: usize, context: &mut SetContext<'_>) -> Parsed<()> {
         let rows = context.rows;
         if self.data.len() > rows {
             return Ok(());
         }
-        // NULL is stored by the lag of the column behind its table.
+        // NULL is stored as the lag of the column behind its table.
         match value {
             Value::Null => return Ok(()),
             Value::Missing(missing) => {
@@ -255,8 +255,9 @@ impl ColumnBuilder {
         self.missing.is_some() || !matches!(self.data, Data::None)
     }
 
-    /// Sets the value of a column of symbols to an entry of its symbol table and returns its id; `None` leaves it to
-    /// [`ColumnBuilder::set`], which knows every case.
+    /// Sets a symbol to an entry of the symbol table and returns its id.
+    ///
+    /// Returns `None` for cases that only [`ColumnBuilder::set`] handles.
     pub(super) fn set_entry(
         &mut self,
         column: u32,
@@ -282,7 +283,7 @@ impl ColumnBuilder {
         Some(id)
     }
 
-    /// The id of an entry of the symbol table in the present dictionary; `None` where there is no room for its text.
+    /// Returns the id of a symbol table entry in the current dictionary; `None` if its text exceeds the limit.
     #[inline(always)]
     pub(super) fn entry_id(&mut self, column: u32, entry: u32, epoch: u32, undo: &mut Vec<Undo>) -> Option<u32> {
         if let Some(id) = self.symbols.id(entry, epoch) {
@@ -293,7 +294,7 @@ impl ColumnBuilder {
         Some(id)
     }
 
-    /// The entry of the symbol table that the last of `rows` rows has, if it is a symbol.
+    /// Returns the symbol table entry of the last of `rows` rows, if the row has a symbol.
     pub(super) fn last_entry(&self, rows: usize, seed: u64) -> Option<u32> {
         match &self.data {
             Data::Symbol(ids) if ids.len() == rows => {
@@ -372,19 +373,19 @@ impl ColumnBuilder {
         format!("value is {}, but earlier values of the same batch are {}", value.type_name(), self.data.column_type())
     }
 
-    /// So many values were added that are not NULL.
+    /// Records that `count` values were appended that are not NULL.
     pub(super) fn extend_valid(&mut self, count: usize) {
         if let Some(validity) = &mut self.validity {
             validity.extend_filled(count, true);
         }
     }
 
-    /// Whether it has values, but not for the last of `rows` rows.
+    /// Returns true if the column has values, but none for the last of `rows` rows.
     pub(super) fn lags(&self, rows: usize) -> bool {
         self.data.len() < rows && !matches!(self.data, Data::None)
     }
 
-    /// Makes the rows it lags behind NULL.
+    /// Appends NULL for the rows by which the column lags.
     pub(super) fn fill(&mut self, rows: usize) {
         let len = self.data.len();
         if len < rows {
@@ -393,7 +394,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Takes back one change; the last comes first.
+    /// Undoes one change. Changes are undone in reverse order.
     pub(super) fn undo(&mut self, change: Undo) {
         match change {
             Undo::Started { .. } => {
@@ -402,7 +403,7 @@ impl ColumnBuilder {
             }
             Undo::Missing { .. } => self.missing = None,
             Undo::Widened { data, .. } => {
-                // Rows only grow: one that is as long came with this very change.
+                // Rows only grow: values of the same length were set aside by this change.
                 self.narrower.take_if(|narrower| narrower.len() == data.len());
                 self.data = data;
             }
@@ -428,7 +429,7 @@ impl ColumnBuilder {
         values + validity + self.dictionary.len() * 16 + self.dictionary.data().len()
     }
 
-    /// The finished column of `rows` rows; the builder is then without values, and without dictionary unless it keeps it.
+    /// Returns the finished column of `rows` rows and clears the values, and the dictionary unless `keeps_dictionary`.
     pub(super) fn take(&mut self, rows: usize, keeps_dictionary: bool) -> BatchColumn {
         if let (Data::None, Some(missing)) = (&self.data, self.missing.take()) {
             self.data = match missing {

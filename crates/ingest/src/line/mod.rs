@@ -1,13 +1,14 @@
-//! The InfluxDB line protocol with QuestDB's extensions: bytes in, a [`Batch`] per table out.
+//! Parses the InfluxDB line protocol with QuestDB's extensions to a [`Batch`] per table.
 //!
-//! No input or output, no clock, no knowledge of the tables that exist. What a bad line costs is the caller's
-//! decision: rows before it can still be taken.
+//! No input or output, no clock, no knowledge of existing tables. The caller decides about the effect of an invalid
+//! line: the preceding rows can still be taken.
 //!
-//! Reading order: [`value`] and [`binary`] define the protocol, the general way; [`row`] reads a line with them into
-//! the [`column`]s of a [`table`], and takes short cuts through [`scan`] and [`symbol`] where a line is like an
-//! earlier one; [`series`] knows whole beginnings of lines, [`shape`] their fields; of lines that are known as a whole
-//! [`waiting`] keeps the rows until there are a few. A short cut never decides that a line is bad: what it does not like
-//! goes the general way. [`partial`] takes the good lines of an input with bad ones; [`span`] finds the end of a bad line.
+//! Reading order: [`value`] and [`binary`] define the protocol on the general path. [`row`] parses a line with them
+//! into the [`column`]s of a [`table`], with fast paths through [`scan`] and [`symbol`] for lines that resemble earlier
+//! lines. [`series`] recognizes complete beginnings of lines, [`shape`] their fields; for lines that are recognized
+//! completely, [`waiting`] buffers several rows. A fast path never rejects a line; it leaves doubtful lines to the
+//! general path. [`partial`] takes the valid lines of an input with invalid ones; [`span`] finds the end of an invalid
+//! line.
 
 mod binary;
 mod column;
@@ -43,28 +44,28 @@ const UNCLOSED: &str = "quoted string is not closed";
 
 #[derive(Clone, Debug)]
 pub struct LineOptions {
-    /// The unit of a timestamp at the end of a line that carries no suffix, and of integers that fields give for the
-    /// designated timestamp.
+    /// The unit of timestamps without a suffix at line ends, and of integer fields for the designated timestamp.
     pub timestamp_unit: EpochUnit,
-    /// The unit of the designated timestamp of tables that lines create. `None`: microseconds, unless a suffix or
-    /// `timestamp_unit` states nanoseconds.
+    /// The unit of the designated timestamp of tables that lines create.
+    ///
+    /// `None`: microseconds, unless a suffix or `timestamp_unit` states nanoseconds.
     pub new_table_unit: Option<TimeUnit>,
-    /// Whether a NaN means "missing" and becomes NULL, as its senders mean it.
+    /// True if NaN means a missing value and becomes NULL.
     pub nan_is_null: bool,
     /// Permits wider types within a batch, for example from LONG to DOUBLE.
     ///
     /// If false, a value whose type differs from that of the first value is an error of its line.
     pub widens: bool,
-    /// The longest line, its end included.
+    /// Largest line in bytes, including its end.
     pub line_bytes_max: usize,
-    /// Memory for predictions kept from batch to batch; past it they are dropped by [`LineParser::take`].
+    /// Memory of predictions kept from batch to batch; beyond it, [`LineParser::take`] drops them.
     pub cache_bytes_max: usize,
-    /// Lines after which the tags of lines are learnt as a whole: it pays where they come again, so not in a request
-    /// that ends before.
+    /// Number of lines after which the tags of lines are learned as a whole, which pays only if they are repeated: not
+    /// in short requests.
     pub series_after_lines: u32,
-    /// Makes the hash tables of this parser unlike those of others, so that input cannot be made to collide.
+    /// Seed of this parser's hash tables, so that input cannot be crafted to collide.
     pub seed: u64,
-    /// Off: every line takes the general path. Its results are the same; for tests.
+    /// False disables all fast paths, for tests. The results are the same.
     pub predict: bool,
 }
 
@@ -84,14 +85,14 @@ impl Default for LineOptions {
     }
 }
 
-/// What is wrong with a line.
+/// The error of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// From 1, over the life of the parser or since [`LineParser::reset`].
+    /// Counted from 1 over the life of the parser or since [`LineParser::reset`].
     pub line: u64,
-    /// In the line, in bytes, from 1.
+    /// Byte position in the line, from 1.
     pub position: usize,
-    /// Names table and column, where they are known.
+    /// Names table and column, if known.
     pub message: String,
 }
 
@@ -110,35 +111,35 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// What is known of the tags of a line.
+/// Result of recognizing the tags of a line.
 enum Seen {
     Never,
-    /// They are read the general way, and not learnt again.
+    /// The tags are parsed on the general path, and are not learned again.
     Before,
-    /// They are set: the table, where the tags end, the step of the last of them, and what is known of the fields.
+    /// The tags are set: the table, the end of the tags, the step of the last tag, and the state of the fields.
     Set(u32, usize, StepId, Fields),
-    /// The whole row is, and the next line starts there.
+    /// The complete row is set; the next line starts at this position.
     Row(usize),
 }
 
-/// Reusable: keeps what it learnt about the shape of lines from batch to batch.
+/// Parses line protocol. Reusable: learned shapes of lines are kept from batch to batch.
 pub struct LineParser {
     options: LineOptions,
     tables: Vec<TableBuilder>,
-    /// By name as written, so that most lines need not unescape or fold it.
+    /// Indexed by the name as written, so that most lines need not unescape or fold it.
     tables_by_raw_name: HashMap<Box<[u8]>, u32>,
     tables_by_name: HashMap<String, u32>,
     /// Tables with rows, in order of first appearance.
     active: Vec<u32>,
-    /// The table of the line before.
+    /// The table of the previous line.
     last_table: u32,
-    /// Number of the present dictionaries, see [`symbol`].
+    /// Number of the current dictionaries, see [`symbol`].
     epoch: u32,
-    /// Tables that went on with the dictionaries of a batch before.
+    /// Tables that continue the dictionaries of a previous batch.
     kept: Vec<u32>,
-    /// Lines finished.
+    /// Number of finished lines.
     line: u64,
-    /// So much of the next input was seen and does not complete a line.
+    /// Number of bytes of the next input that were scanned and do not complete a line.
     scanned: usize,
     rows: usize,
     cache_bytes: usize,
@@ -176,12 +177,14 @@ impl LineParser {
         &self.options
     }
 
-    /// Parses every complete line of `input` and returns how many bytes they are. The rest is an incomplete line:
-    /// call again with that rest and more behind it. `now_ns` stamps rows without a timestamp.
+    /// Parses every complete line of `input` and returns their number of bytes.
+    ///
+    /// The rest is an incomplete line: call again with the rest and more input. `now_ns` is the timestamp of rows
+    /// without one.
     ///
     /// # Errors
-    /// The first bad line. Nothing of it is kept, the lines before it are; the parser then only serves
-    /// [`LineParser::take`] and [`LineParser::reset`].
+    /// Returns the first invalid line. Its values are dropped, the preceding lines are kept. The parser then only
+    /// supports [`LineParser::take`] and [`LineParser::reset`].
     pub fn parse(&mut self, input: &[u8], now_ns: i64) -> Result<usize, LineError> {
         let seen = if self.scanned <= input.len() { self.scanned } else { 0 };
         let mut at = 0;
@@ -203,10 +206,10 @@ impl LineParser {
         Ok(at)
     }
 
-    /// The end of input: a last line needs no newline.
+    /// Ends the input: the last line needs no newline.
     ///
     /// # Errors
-    /// As [`LineParser::parse`], and when the input ends within a quoted string or a binary value.
+    /// Fails like [`LineParser::parse`], and if the input ends within a quoted string or a binary value.
     pub fn finish(&mut self, rest: &[u8], now_ns: i64) -> Result<(), LineError> {
         let used = self.parse(rest, now_ns)?;
         self.scanned = 0;
@@ -225,8 +228,9 @@ impl LineParser {
         Ok(())
     }
 
-    /// The rows parsed so far, a batch per table in order of first appearance, many rows in order of time
-    /// ([`crate::order`]); the parser goes on without them.
+    /// Returns the rows parsed so far, a batch per table in order of first appearance.
+    ///
+    /// Large batches are in time order ([`crate::order`]). The parser continues without these rows.
     pub fn take(&mut self) -> Vec<Batch> {
         let active = std::mem::take(&mut self.active);
         let keeps = active.iter().all(|&t| self.tables[t as usize].may_keep_dictionaries());
@@ -244,7 +248,7 @@ impl LineParser {
         batches
     }
 
-    /// The next batches begin with empty dictionaries.
+    /// Starts the next batches with empty dictionaries.
     fn void_dictionaries(&mut self) {
         self.kept.drain(..).for_each(|t| self.tables[t as usize].clear_dictionaries());
         self.series.void_ids();
@@ -254,7 +258,7 @@ impl LineParser {
         }
     }
 
-    /// Drops rows not taken and counts lines from 1 again: for the next request or connection.
+    /// Drops rows not taken and restarts line numbers at 1, for the next request or connection.
     pub fn reset(&mut self) {
         self.take();
         self.void_dictionaries();
@@ -262,25 +266,25 @@ impl LineParser {
         self.scanned = 0;
     }
 
-    /// The number of the next line, from 1.
+    /// Returns the number of the next line, from 1.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.line + 1
     }
 
-    /// Rows that [`LineParser::take`] would return.
+    /// Returns the number of rows that [`LineParser::take`] would return.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Memory of what [`LineParser::take`] would return, about.
+    /// Returns the approximate memory of the result of [`LineParser::take`].
     #[must_use]
     pub fn byte_count(&self) -> usize {
         self.active.iter().map(|&t| self.tables[t as usize].byte_count()).sum()
     }
 
-    /// Drops everything learnt, when no rows depend on it.
+    /// Drops all learned state. There must be no rows that depend on it.
     fn forget(&mut self) {
         self.tables.clear();
         self.tables_by_raw_name.clear();
@@ -303,7 +307,7 @@ impl LineParser {
         self.error(max, format!("line is longer than {max} bytes, the setting line.bytes_max"))
     }
 
-    /// Parses the line at `start`; returns where the next one starts.
+    /// Parses the line at `start` and returns the start of the next line.
     fn parse_line(&mut self, input: &[u8], start: usize, now_ns: i64) -> Parsed<usize> {
         let start = match line_start(input, start)? {
             LineStart::Row(at) => at,
@@ -358,7 +362,7 @@ impl LineParser {
         }
     }
 
-    /// Sets the tags of the line at `start` if they were seen before, or reads all of it.
+    /// Sets the tags of the line at `start` if they were seen before, or parses the complete line.
     #[inline]
     fn known_tags(&mut self, input: &[u8], start: usize) -> Seen {
         let (last_table, fields) = (self.last_table, self.fields_ahead(input, start));
@@ -377,7 +381,7 @@ impl LineParser {
         Seen::Set(known.table, at, known.last_step, fields)
     }
 
-    /// Reads a line of a known series whose fields are of its table's shape.
+    /// Parses a line of a known series whose fields have its table's shape.
     #[inline(always)]
     fn known_row(&mut self, input: &[u8], start: usize, known: Known, fields: &mut Fields) -> Option<usize> {
         let (table, at) = (&mut self.tables[known.table as usize], start + known.text_bytes);
@@ -411,8 +415,8 @@ impl LineParser {
         Some(next)
     }
 
-    /// Sets the tags of a row of a known series; where that fails the line is read the general way, which finds those set
-    /// already the same.
+    /// Sets the tags of a row of a known series. If it fails, the line is parsed on the general path, which sets the
+    /// same tags again.
     fn set_tags(&mut self, known: Known) -> bool {
         let table = &mut self.tables[known.table as usize];
         table.settle();
@@ -428,8 +432,8 @@ impl LineParser {
         true
     }
 
-    /// Where series come in no order, reads the fields of a line before its tags: as those of the table of the line
-    /// before, where they seem to begin.
+    /// If series arrive in no order, parses the fields of a line before its tags, assuming the table of the previous
+    /// line.
     #[inline(always)]
     fn fields_ahead(&mut self, input: &[u8], start: usize) -> Fields {
         let Some(at) = self.series.expect(input, start, self.options.seed) else { return Fields::Unread };
@@ -437,7 +441,7 @@ impl LineParser {
         Fields::read(&mut table.shape, input, at)
     }
 
-    /// Remembers the tags of the row just finished. `key` is its line up to the space behind them.
+    /// Learns the tags of the row just finished. `key` is its line up to the space after them.
     #[inline(never)]
     fn learn_tags(&mut self, key: &[u8], table_id: u32) {
         let table = &self.tables[table_id as usize];
@@ -451,7 +455,7 @@ impl LineParser {
         }
     }
 
-    /// The table of the line at `start`, and where its name ends.
+    /// Returns the table of the line at `start`, and the end of its name.
     #[inline]
     fn table(&mut self, input: &[u8], start: usize) -> Parsed<(u32, usize)> {
         let last = self.tables.get(self.last_table as usize);
@@ -499,22 +503,22 @@ impl LineParser {
 
 /// The content at the start of a line.
 enum LineStart {
-    /// A row, from there.
+    /// A row that starts at this position.
     Row(usize),
-    /// Nothing or a comment: the next line starts there.
+    /// Nothing or a comment; the next line starts at this position.
     Next(usize),
 }
 
 #[inline(always)]
 fn line_start(input: &[u8], start: usize) -> Parsed<LineStart> {
     match input.get(start) {
-        // Above spaces, ends of lines and the sign of comments.
+        // Greater than spaces, line ends and the comment character.
         Some(byte) if *byte > b'#' => Ok(LineStart::Row(start)),
         _ => odd_start(input, start),
     }
 }
 
-/// Spaces and tabs before a line mean nothing, as in InfluxDB.
+/// Skips spaces and tabs before a line, which have no meaning, as in InfluxDB.
 #[inline(never)]
 fn odd_start(input: &[u8], start: usize) -> Parsed<LineStart> {
     let blanks = input[start..].iter().position(|byte| !matches!(byte, b' ' | b'\t'));

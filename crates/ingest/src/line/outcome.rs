@@ -1,13 +1,13 @@
-//! How reading a part of a line can stop.
+//! Reasons why parsing a part of a line stops.
 
 /// `Err` unwinds to the start of the line; the row is then undone.
 pub(super) type Parsed<T> = Result<T, Stop>;
 
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The input ends before the line does.
+    /// The input ends before the line.
     Incomplete,
-    /// `at` is a position in the input; `column` is the name of the column that is meant, if one is.
+    /// `at` is a position in the input; `column` is the name of the column in question, if any.
     Bad { at: usize, column: Option<String>, message: String },
 }
 
@@ -20,7 +20,7 @@ impl Stop {
         }
     }
 
-    /// Puts the names of table and column before the message.
+    /// Adds the names of table and column before the message.
     #[cold]
     pub(super) fn in_table(self, name: &str) -> Stop {
         let Stop::Bad { at, column, message } = self else { return self };
@@ -37,7 +37,7 @@ pub(super) fn bad<T>(at: usize, message: impl Into<String>) -> Parsed<T> {
     Err(Stop::Bad { at, column: None, message: message.into() })
 }
 
-/// Bytes of a message's subject, made readable and kept short.
+/// Returns bytes in readable and shortened form for a message.
 #[cold]
 pub(super) fn shown(bytes: &[u8]) -> String {
     const BYTES_MAX: usize = 64;

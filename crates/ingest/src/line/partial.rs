@@ -1,8 +1,8 @@
-//! The good lines of an input that has bad ones.
+//! Parses the valid lines of an input that has invalid ones.
 //!
-//! In: a whole input. Out: batches of the good lines, and why each of the others is refused. A line is bad by itself, or
-//! because a value has another type than earlier values of its column: then the lines before it become batches of their own,
-//! so that the types of the table decide which of them are kept.
+//! Input: a complete input. Output: batches of the valid lines, and the reason for each rejected line. A line is
+//! invalid by itself, or because a value has another type than earlier values of its column: then the previous lines
+//! become separate batches, so that the types of the table decide which lines are kept.
 
 use super::outcome::Stop;
 use super::span::LineSpan;
@@ -10,12 +10,12 @@ use super::{LineError, LineOptions, LineParser, UNCLOSED};
 use std::ops::Range;
 use tidalite_types::Batch;
 
-/// Batches that lines of other types may begin; a later line with another type is refused.
+/// Largest number of batches started by lines of other types; a later line with another type is rejected.
 const SPLITS_MAX: usize = 256;
-/// Lines that are refused with their reason, at most; the others are counted.
+/// Largest number of rejected lines with a reason; further lines are counted.
 const REASONS_MAX: usize = 1_000;
 
-/// A line that was not taken.
+/// A rejected line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedLine {
     pub error: LineError,
@@ -30,14 +30,14 @@ pub struct ValidLines {
     pub batches: Vec<Batch>,
     /// Refused lines in line order, at most 1,000.
     pub refused: Vec<RefusedLine>,
-    /// Lines that were refused beside those of `refused`.
+    /// Number of rejected lines that are not in `refused`.
     pub refused_more: usize,
-    /// For each line, blank ones and comments counted, where it starts in the input.
+    /// The start of each line in the input, including blank lines and comments.
     pub starts: Vec<usize>,
 }
 
 impl ValidLines {
-    /// The bytes of line `line`, from 1, in the input, without its end.
+    /// Returns the bytes of line `line`, from 1, in the input, without its end.
     #[must_use]
     pub fn text(&self, input: &[u8], line: u64) -> Range<usize> {
         let start = usize::try_from(line).ok().and_then(|line| self.starts.get(line.checked_sub(1)?)).copied();
@@ -46,8 +46,9 @@ impl ValidLines {
 }
 
 impl LineParser {
-    /// Parses the lines of `input`, which must end with a newline, and goes on behind bad ones. The parser should be as new
-    /// or after [`LineParser::reset`].
+    /// Parses the lines of `input`, which must end with a newline, and continues after invalid lines.
+    ///
+    /// The parser should be new or reset by [`LineParser::reset`].
     pub fn parse_valid(&mut self, input: &[u8], now_ns: i64) -> ValidLines {
         let mut found = ValidLines::default();
         let (mut at, mut splits) = (0, 0);

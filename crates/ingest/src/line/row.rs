@@ -1,7 +1,7 @@
-//! One line into one row.
+//! Parses one line to one row.
 //!
-//! Always: a row that fails is undone by the caller through `undo`; nothing else remembers it. Each item is first
-//! tried against the step that came last time (`TableBuilder::steps`), then read the general way.
+//! Invariant: the caller undoes a failed row through `undo`; no other state has its changes. Each item is first
+//! compared with the step that followed last time (`TableBuilder::steps`), then parsed on the general path.
 
 use super::column::{ColumnBuilder, Data, SetContext, Undo};
 use super::outcome::{Parsed, Stop, bad, shown};
@@ -15,7 +15,7 @@ use tidalite_types::{EpochUnit, TimeUnit};
 pub(super) struct RowReader<'a> {
     pub table: &'a mut TableBuilder,
     pub input: &'a [u8],
-    /// Where the line starts.
+    /// Start of the line.
     pub start: usize,
     pub options: &'a LineOptions,
     pub now_ns: i64,
@@ -27,19 +27,19 @@ pub(super) struct RowReader<'a> {
     pub tags: &'a mut Tags,
 }
 
-/// What was seen of the tags of a line.
+/// The tags of a line, recorded for learning.
 #[derive(Debug, Default)]
 pub(super) struct Tags {
-    /// Whether to look.
+    /// True if tags are recorded.
     pub wanted: bool,
     pub columns: Vec<u32>,
     pub last_step: StepId,
-    /// Where the space before the first field is; 0 without fields.
+    /// Position of the space before the first field; 0 without fields.
     pub end: usize,
 }
 
 impl Tags {
-    /// Notes a tag, or at the first field, whose separator is at `at`, that they are over.
+    /// Records a tag; at the first field, whose separator is at `at`, records the end of the tags.
     fn see(&mut self, field: bool, last: StepId, column: u32, at: usize) {
         if field {
             (self.last_step, self.end) = (last, at);
@@ -55,23 +55,23 @@ impl Tags {
     }
 }
 
-/// What was seen of the fields of a line before its tags were set.
+/// The fields of a line as far as parsed before its tags.
 #[derive(Clone, Copy)]
 pub(super) enum Fields {
     Unread,
-    /// From `at` to `end` they are of the table's shape, which has their values.
+    /// From `at` to `end` the fields have the table's shape, which has their values.
     Read {
         at: usize,
         end: usize,
     },
-    /// At `at` they are not.
+    /// The fields at `at` have another shape.
     Other {
         at: usize,
     },
 }
 
 impl Fields {
-    /// What is at `at`.
+    /// Parses the fields at `at`.
     #[inline(always)]
     pub(super) fn read(shape: &mut Shape, input: &[u8], at: usize) -> Fields {
         match shape.read(input, at) {
@@ -80,7 +80,7 @@ impl Fields {
         }
     }
 
-    /// These, if they begin at `at`.
+    /// Returns the fields if they begin at `at`.
     #[inline(always)]
     pub(super) fn at(self, at: usize) -> Fields {
         match self {
@@ -90,7 +90,7 @@ impl Fields {
     }
 }
 
-/// The timestamp of a line whose fields end at `at`, and where the next line starts.
+/// Returns the timestamp of a line whose fields end at `at`, and the start of the next line.
 #[inline(always)]
 pub(super) fn line_end(input: &[u8], at: usize, options: &LineOptions) -> Option<(LineUnit, i64, usize)> {
     if input.get(at) != Some(&b' ') {
@@ -101,17 +101,18 @@ pub(super) fn line_end(input: &[u8], at: usize, options: &LineOptions) -> Option
     Some((unit, in_years(unit.unit(), value.checked_mul(factor)?)?, next))
 }
 
-/// What a separator leads to.
+/// The element after a separator.
 enum Place {
     /// A name and a value: `prefix` is the separator, the name and the equals sign.
     Item { prefix: Range<usize>, sort: StepSort },
-    /// The timestamp, maybe empty, and the end of the line.
+    /// The timestamp, possibly empty, and the end of the line.
     Finish { timestamp_at: usize },
 }
 
 impl RowReader<'_> {
-    /// Reads the row from the separator at `at`, behind the table's name or the tag of step `last`; returns where the
-    /// next line starts.
+    /// Parses the row from the separator at `at`, after the table's name or the tag of step `last`.
+    ///
+    /// Returns the start of the next line.
     pub(super) fn read(&mut self, mut at: usize, mut last: StepId, fields: Fields) -> Parsed<usize> {
         let input = self.input;
         let (mut in_fields, mut is_shown) = (false, false);
@@ -179,13 +180,13 @@ impl RowReader<'_> {
         }
     }
 
-    /// Whether the fields of the line may be read at once.
+    /// Returns true if the fields of the line may be parsed at once.
     #[inline(always)]
     fn takes_shape(&self) -> bool {
         self.options.predict && !self.tags.wanted && self.table.rows > 0
     }
 
-    /// Reads fields, timestamp and end of the line, whose tags are read, if they are of the shape of an earlier one.
+    /// Parses fields, timestamp and end of the line after the tags, if they have the shape of an earlier line.
     #[inline(always)]
     fn shaped(&mut self, at: usize, fields: Fields) -> Option<usize> {
         let TableBuilder { shape, columns, rows, .. } = &mut *self.table;
@@ -204,7 +205,7 @@ impl RowReader<'_> {
         Some(next)
     }
 
-    /// The row read the general way was shown to the shape.
+    /// Updates the shape with a row that was parsed on the general path.
     #[inline(always)]
     fn shown(&mut self, is_shown: bool) {
         if is_shown {
@@ -213,7 +214,9 @@ impl RowReader<'_> {
         }
     }
 
-    /// If the step is at `at`: where its value is. For [`FINISH`] the row is finished, the next line starts there.
+    /// Returns the step and the position of its value if the step is at `at`.
+    ///
+    /// For [`FINISH`] the row is finished, and the position is the start of the next line.
     #[inline(always)]
     fn predicted(&mut self, id: StepId, at: usize, in_fields: bool) -> Option<(StepId, usize)> {
         if id == FINISH {
@@ -235,7 +238,7 @@ impl RowReader<'_> {
         }
     }
 
-    /// Reads the value at `at`, behind a prefix of `prefix_bytes`, into its column; returns where it ends.
+    /// Parses the value at `at`, after a prefix of `prefix_bytes`, into its column; returns its end.
     #[inline(always)]
     fn value(&mut self, column: u32, field: bool, at: usize, prefix_bytes: usize) -> Parsed<usize> {
         let builder = &mut self.table.columns[column as usize];
@@ -258,7 +261,7 @@ impl RowReader<'_> {
         self.set_value(column, field, at, name).map_err(|stop| in_column(stop, name))
     }
 
-    /// Reads the value at `at` the general way into its column, which is named `name` in the line.
+    /// Parses the value at `at` on the general path into its column, whose name in the line is `name`.
     #[inline(always)]
     fn set_value(&mut self, column: u32, field: bool, at: usize, name: &[u8]) -> Parsed<usize> {
         let rules = FieldRules { nan_is_null: self.options.nan_is_null, bytes_max: self.options.line_bytes_max };
@@ -296,7 +299,7 @@ impl RowReader<'_> {
         Some(next)
     }
 
-    /// Ends the row. Comes last and fails without a trace, so that a failure can be tried again the general way.
+    /// Ends the row. Comes last and fails without side effects, so that the general path can retry.
     #[inline(always)]
     fn finish(&mut self, timestamp: Option<(LineUnit, i64)>, at: usize, next: usize) -> Parsed<()> {
         if next - self.start > self.options.line_bytes_max {
@@ -310,7 +313,7 @@ impl RowReader<'_> {
         Ok(())
     }
 
-    /// The present time in the unit the batch has already, so that it never forces a finer one on it.
+    /// Returns the current time in the unit of the batch, so that it never requires a finer unit.
     fn now(&self) -> (LineUnit, i64) {
         let unit = self.table.timestamp_unit.unwrap_or(match self.options.timestamp_unit {
             EpochUnit::Unstated | EpochUnit::Auto => LineUnit::UnstatedNanos,
@@ -327,7 +330,7 @@ fn in_column(stop: Stop, name: &[u8]) -> Stop {
     stop.in_column(&String::from_utf8_lossy(unescape(name, true, Escapes::Plain, &mut scratch)))
 }
 
-/// Reads the value if the column has the type that its text has, which adds nothing but a value at the end.
+/// Parses the value if the column has the type of its text, which only appends a value.
 #[inline(always)]
 fn quick(
     column: &mut ColumnBuilder,
@@ -390,7 +393,7 @@ fn quick(
     Some(end)
 }
 
-/// Adds the value of the row being read; `None` where rows are missing before it, or it has one.
+/// Appends the value of the current row; `None` if previous rows are missing, or the row has a value.
 #[inline(always)]
 fn push<T>(values: &mut Vec<T>, value: T, rows: usize) -> Option<()> {
     (values.len() == rows).then(|| values.push(value))
@@ -403,7 +406,7 @@ fn mark_valid(column: &mut ColumnBuilder) {
     }
 }
 
-/// Looks at the separator at `at`. Spare commas before a space and the end of the line are allowed, as in QuestDB.
+/// Examines the separator at `at`. Extra commas before a space and the line end are allowed, as in QuestDB.
 fn place(input: &[u8], at: usize, in_fields: bool, has_items: bool) -> Parsed<Place> {
     let mut at = at;
     if input.get(at) == Some(&b',') {
@@ -419,7 +422,7 @@ fn place(input: &[u8], at: usize, in_fields: bool, has_items: bool) -> Parsed<Pl
     }
     let space = input[at] == b' ';
     if space {
-        // Several spaces mean the same as one, as in InfluxDB.
+        // Several spaces equal one, as in InfluxDB.
         at = skip_spaces(input, at) - 1;
         if in_fields || value::line_end(input, at + 1)?.is_some() {
             return Ok(Place::Finish { timestamp_at: at + 1 });
@@ -441,7 +444,7 @@ fn place(input: &[u8], at: usize, in_fields: bool, has_items: bool) -> Parsed<Pl
         End::Comma | End::Equals => false,
     };
     if ends_line && space && has_items {
-        // Tags only, and then the timestamp.
+        // Only tags, followed by the timestamp.
         return Ok(Place::Finish { timestamp_at: name_at });
     }
     bad(name_at, format!("{what} {} has no value", shown(&input[name_at..token.end_at])))

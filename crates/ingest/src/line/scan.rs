@@ -1,7 +1,7 @@
-//! Eight bytes at a time: digits, ends of values, hashes.
+//! Processes eight bytes at a time: digits, ends of values, hashes.
 //!
-//! A word holds eight bytes of input, the first in the lowest byte. Functions return `None` where the input has
-//! fewer bytes left than they look at, or where the value needs the general path.
+//! A word contains eight bytes of input, the first in the lowest byte. Functions return `None` if the input has fewer
+//! bytes left than they read, or the value requires the general path.
 
 use tidalite_kernels::position_in_32;
 
@@ -20,21 +20,21 @@ fn keep(word: u64, bytes: usize) -> u64 {
     if bytes >= 8 { word } else { word & ((1 << (8 * bytes)) - 1) }
 }
 
-/// The high bit of the first byte equal to `byte` is set; those after it may be wrong.
+/// Sets the high bit of the first byte equal to `byte`; later bits may be wrong.
 #[inline(always)]
 fn equal(word: u64, byte: u8) -> u64 {
     let x = word ^ (ONES * u64::from(byte));
     x.wrapping_sub(ONES) & !x & HIGH
 }
 
-/// Marks what may end a tag or needs care: space and below, comma, equals, backslash.
+/// Marks bytes that may end a tag or need unescaping: space and below, comma, equals, backslash.
 #[inline(always)]
 fn special(word: u64) -> u64 {
     let low = word.wrapping_sub(ONES * 0x21) & !word & HIGH;
     low | equal(word, b',') | equal(word, b'=') | equal(word, b'\\')
 }
 
-/// Where the first byte from `at` on is that [`special`] marks, or a place near the end of the input.
+/// Returns the position of the first byte from `at` on that [`special`] marks, or a position near the end of the input.
 #[inline]
 pub(super) fn skip_plain(input: &[u8], mut at: usize) -> usize {
     while let Some(word) = load(input, at) {
@@ -47,13 +47,13 @@ pub(super) fn skip_plain(input: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Digits as the numbers that they are; what is no digit becomes what is no number below ten.
+/// Converts digits to numbers; other bytes become values above nine.
 #[inline(always)]
 fn numbers(word: u64) -> u64 {
     word ^ (ONES * u64::from(b'0'))
 }
 
-/// The high bit of the first byte that is above nine is set, those after it may be wrong; zero if there is none.
+/// Sets the high bit of the first byte above nine; later bits may be wrong. Returns zero if there is none.
 #[inline(always)]
 fn above_nine(numbers: u64) -> u64 {
     (numbers.wrapping_add(ONES * 0x76) | numbers) & HIGH
@@ -64,7 +64,7 @@ fn digit_count(word: u64) -> usize {
     (above_nine(numbers(word)).trailing_zeros() / 8) as usize
 }
 
-/// The number that the first `count` (1 to 8) bytes of `word`, all digits, spell.
+/// Returns the number of the first `count` (1 to 8) bytes of `word`, all digits.
 #[inline(always)]
 fn digits_value(word: u64, count: usize) -> u64 {
     let v = numbers(word) << (64 - 8 * count);
@@ -73,7 +73,7 @@ fn digits_value(word: u64, count: usize) -> u64 {
     (v & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32
 }
 
-/// `58i`, of up to seven digits: the value and its length.
+/// Parses `58i` of up to seven digits: returns the value and its length.
 #[inline(always)]
 pub(super) fn short_long(word: u64) -> Option<(u64, usize)> {
     let count = digit_count(word);
@@ -83,7 +83,7 @@ pub(super) fn short_long(word: u64) -> Option<(u64, usize)> {
 
 const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// The digits at `at` and how many they are: 0 to 19.
+/// Parses the digits at `at`; returns the value and their number, 0 to 19.
 #[inline(always)]
 pub(crate) fn digits(input: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = load(input, at)?;
@@ -114,13 +114,13 @@ fn more_digits(input: &[u8], at: usize, first: u64) -> Option<(u64, usize)> {
     }
 }
 
-/// Whether `byte` can follow a value on the predicted path (a carriage return goes the general way).
+/// Returns true if `byte` may follow a value on the fast path (a carriage return uses the general path).
 #[inline(always)]
 fn ends_value(input: &[u8], at: usize) -> bool {
     matches!(input.get(at), Some(b',' | b' ' | b'\n'))
 }
 
-/// An integer with sign: the value and where it ends.
+/// Parses a signed integer; returns the value and its end.
 #[inline(always)]
 fn integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let negative = input.get(at) == Some(&b'-');
@@ -133,14 +133,14 @@ fn integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
     Some((if negative { -value } else { value }, start + count))
 }
 
-/// `58i`
+/// Parses `58i`.
 #[inline(always)]
 pub(super) fn long(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let (value, end) = long_start(input, at)?;
     ends_value(input, end).then_some((value, end))
 }
 
-/// As [`long`], whatever follows.
+/// Parses like [`long`], whatever follows.
 #[inline(always)]
 pub(super) fn long_start(input: &[u8], at: usize) -> Option<(i64, usize)> {
     match short_long(load(input, at)?) {
@@ -155,14 +155,14 @@ fn long_of_any_length(input: &[u8], at: usize) -> Option<(i64, usize)> {
     (input.get(end) == Some(&b'i')).then_some((value, end + 1))
 }
 
-/// A field timestamp with the given suffix: `1451606400000000t`
+/// Parses a field timestamp with the given suffix: `1451606400000000t`.
 #[inline(always)]
 pub(super) fn suffixed(input: &[u8], at: usize, suffix: u8) -> Option<(i64, usize)> {
     let (value, end) = integer(input, at)?;
     (input.get(end) == Some(&suffix) && ends_value(input, end + 1)).then_some((value, end + 1))
 }
 
-/// A timestamp at the end of a line, its suffix (or 0) and where the next line starts.
+/// Parses a timestamp at the end of a line; returns it, its suffix (or 0) and the start of the next line.
 #[inline(always)]
 pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)> {
     let (value, end) = match long_integer(input, at) {
@@ -176,8 +176,9 @@ pub(super) fn line_timestamp(input: &[u8], at: usize) -> Option<(i64, u8, usize)
     (matches!(byte, b'n' | b't' | b'm') && input.get(end + 1) == Some(&b'\n')).then_some((value, byte, end + 2))
 }
 
-/// As [`integer`], of 16 to 18 digits, or 19 that begin with a one as nanoseconds do until 2033: what times in microseconds
-/// and nanoseconds are.
+/// Parses like [`integer`] numbers of 16 to 18 digits, or 19 digits that begin with a one.
+///
+/// Timestamps in microseconds, and in nanoseconds until 2033, have these forms.
 #[inline(always)]
 fn long_integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
     let window = input.get(at..)?.first_chunk::<24>()?;
@@ -192,15 +193,17 @@ fn long_integer(input: &[u8], at: usize) -> Option<(i64, usize)> {
     Some(((value * POWERS[count] + last).cast_signed(), at + 16 + count))
 }
 
-/// `-12.5`, where the result is exact: one division of a mantissa below 2^53 by a power of ten up to 10^22 rounds
-/// once (Clinger, "How to Read Floating Point Numbers Accurately").
+/// Parses `-12.5` if the result is exact.
+///
+/// One division of a mantissa below 2^53 by a power of ten up to 10^22 rounds once (Clinger, "How to Read Floating
+/// Point Numbers Accurately").
 #[inline(always)]
 pub(super) fn double(input: &[u8], at: usize) -> Option<(f64, usize)> {
     let (value, end) = double_start(input, at)?;
     ends_value(input, end).then_some((value, end))
 }
 
-/// As [`double`], whatever follows.
+/// Parses like [`double`], whatever follows.
 #[inline(always)]
 pub(super) fn double_start(input: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = input.get(at) == Some(&b'-');
@@ -241,7 +244,7 @@ pub(crate) const TEN_TO: [u64; 19] = {
 pub(crate) const DOUBLE_TEN_TO: [f64; 19] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
-/// `t` or `f`
+/// Parses `t` or `f`.
 #[inline(always)]
 pub(super) fn boolean(input: &[u8], at: usize) -> Option<(bool, usize)> {
     let value = match input.get(at)? {
@@ -252,7 +255,7 @@ pub(super) fn boolean(input: &[u8], at: usize) -> Option<(bool, usize)> {
     ends_value(input, at + 1).then_some((value, at + 1))
 }
 
-/// A quoted string without escapes: the text between the quotes and where the value ends.
+/// Parses a quoted string without escapes; returns the text between the quotes and the end of the value.
 #[inline(always)]
 pub(super) fn quoted(input: &[u8], at: usize) -> Option<(&[u8], usize)> {
     if input.get(at) != Some(&b'"') {
@@ -264,7 +267,7 @@ pub(super) fn quoted(input: &[u8], at: usize) -> Option<(&[u8], usize)> {
     (input[end] == b'"' && ends_value(input, end + 1)).then_some((&input[start..end], end + 1))
 }
 
-/// Eight little-endian bytes behind the marker and type of a binary double.
+/// Reads eight little-endian bytes after the marker and type of a binary double.
 #[inline(always)]
 pub(super) fn binary_double(input: &[u8], at: usize) -> Option<(f64, usize)> {
     if input.get(at) != Some(&b'=') || input.get(at + 1) != Some(&super::binary::TYPE_DOUBLE) {
@@ -274,16 +277,16 @@ pub(super) fn binary_double(input: &[u8], at: usize) -> Option<(f64, usize)> {
     ends_value(input, at + 10).then_some((f64::from_bits(bits), at + 10))
 }
 
-/// The text of a tag, with what makes finding it in a dictionary fast.
+/// The text of a tag, with precomputed values for a fast dictionary lookup.
 #[derive(Clone, Copy)]
 pub(crate) struct Tag<'a> {
     pub text: &'a [u8],
-    /// Its length and its first 16 bytes, zeros behind its end.
+    /// The first 16 bytes, padded with zeros. `hash` covers the whole text.
     pub head: [u64; 2],
     pub hash: u64,
 }
 
-/// A tag value without anything to unescape, that something valid follows.
+/// Parses a tag value without escapes that is followed by a valid byte.
 #[inline(always)]
 pub(super) fn tag(input: &[u8], at: usize, seed: u64) -> Option<Tag<'_>> {
     let first = load(input, at)?;
@@ -318,7 +321,7 @@ fn finish_tag(input: &[u8], at: usize, len: usize, head: [u64; 2], seed: u64) ->
     Some(Tag { text, head, hash: hash_with_head(text, head, seed) })
 }
 
-/// A tag value from anywhere.
+/// Creates a tag from any text.
 #[inline]
 pub(crate) fn tag_of(text: &[u8], seed: u64) -> Tag<'_> {
     let word = u128::from_le_bytes(match text.first_chunk::<16>() {
@@ -348,7 +351,7 @@ fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
     if text.len() > 16 {
         let word = |at: usize| load(text, at).unwrap_or(0);
         let mut at = 16;
-        // Four chains at once: one alone waits for each of its multiplications.
+        // Four chains at once: a single chain waits for each multiplication.
         let mut lanes = [hash, hash ^ K0, hash ^ K1, !hash];
         while at + 64 <= text.len() {
             for (lane, hash) in lanes.iter_mut().enumerate() {
@@ -361,7 +364,7 @@ fn hash_with_head(text: &[u8], head: [u64; 2], seed: u64) -> u64 {
             hash = fold(hash ^ word(at), K1 ^ word(at + 8));
             at += 16;
         }
-        // The last 16 bytes, those hashed already among them.
+        // The last 16 bytes, which may include hashed bytes.
         let end = text.len() - 16;
         hash = fold(hash ^ word(end), K0 ^ word(end + 8));
     }
@@ -373,7 +376,7 @@ pub(super) fn hash(bytes: &[u8], seed: u64) -> u64 {
     tag_of(bytes, seed).hash
 }
 
-/// Of as many bytes as [`FIRST_BYTES`], up to and with the first space among them.
+/// Hashes [`FIRST_BYTES`] bytes, or the bytes up to and including the first space.
 #[inline(always)]
 pub(super) fn hash_of_first(bytes: &[u8; FIRST_BYTES], seed: u64) -> u64 {
     let mut words = [0; FIRST_BYTES / 8];
@@ -391,7 +394,7 @@ pub(super) fn hash_of_first(bytes: &[u8; FIRST_BYTES], seed: u64) -> u64 {
 
 pub(super) const FIRST_BYTES: usize = 32;
 
-/// Longer prefixes are compared the general way.
+/// Longer prefixes are compared on the general path.
 const PREFIX_WORDS: usize = 4;
 
 /// A few literal bytes, compared by words.
@@ -419,15 +422,16 @@ impl Prefix {
         &self.bytes
     }
 
-    /// Whether bytes are others than the first of the prefix, as many as are looked at.
+    /// Returns true if the bytes differ from the beginning of the prefix.
     #[inline(always)]
     fn differs(&self, bytes: &[u8; 8 * PREFIX_WORDS]) -> bool {
         let different = |i: usize| (load(bytes, 8 * i).unwrap_or(0) ^ self.words[i]) & self.masks[i];
         different(0) | different(1) | different(2) | different(3) != 0
     }
 
-    /// The eight bytes behind the prefix and where they are, if it is at `at`; `None` too for a long one, or where little is
-    /// left of the input.
+    /// Returns the eight bytes after the prefix and their position if the prefix is at `at`.
+    ///
+    /// Returns `None` for a long prefix, and near the end of the input.
     #[inline(always)]
     pub(super) fn word_behind(&self, input: &[u8], at: usize) -> Option<(u64, usize)> {
         let window = input.get(at..)?.first_chunk::<{ 8 * PREFIX_WORDS + 8 }>()?;
@@ -437,7 +441,7 @@ impl Prefix {
         Some((load(window, self.bytes.len())?, at + self.bytes.len()))
     }
 
-    /// Where the input goes on behind the prefix, if it is at `at`.
+    /// Returns the position after the prefix if the prefix is at `at`.
     #[inline(always)]
     pub(super) fn behind(&self, input: &[u8], at: usize) -> Option<usize> {
         let rest = input.get(at..)?;
@@ -502,7 +506,7 @@ mod tests {
             for at in 0..3 {
                 let mut bytes = *b"123i,,,,";
                 bytes[at] = byte;
-                // The first suffix ends it.
+                // The first suffix ends the number.
                 let expected = (byte == b'i' && at > 0).then(|| ([0, 1, 12][at], at + 1));
                 assert_eq!(short_long(u64::from_le_bytes(bytes)), expected, "{byte} at {at}");
             }

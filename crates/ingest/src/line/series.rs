@@ -1,73 +1,75 @@
-//! The beginnings of lines, table and all tags, that were seen before.
+//! Recognizes the beginnings of lines, table and all tags, that occurred before.
 //!
-//! A source repeats its tags in every line. The text from the start of a line to the space before its fields is a
-//! series; knowing it, one comparison replaces reading every tag. Sources usually report in turn, so the series that
-//! followed the present one last time is tried first, then the text is looked up by the hash of its first bytes: as few
-//! as tell series apart, since the text is compared anyway. Where sources report in no
-//! order, memory is asked for the series that a line may be of, by its hash alone, and fetches it while the fields are read
-//! that seem to follow; the text is compared after that.
+//! A source repeats its tags in every line. A series is the text from the start of a line to the space before its
+//! fields; recognizing it replaces parsing every tag by one comparison. Sources usually report in turn, so the series
+//! that followed the current one last time is tried first. Then the text is looked up by the hash of its first bytes,
+//! only as many as distinguish series, since the text is compared in any case. If sources report in no order, the
+//! candidate series is prefetched by hash while the fields that appear to follow are parsed; the text is compared
+//! afterwards.
 //!
-//! A series points at entries of its columns' symbol tables, which outlive batches as it does, and keeps the ids
-//! that they have in the present dictionaries.
+//! A series refers to entries of its columns' symbol tables, which persist across batches like the series, and stores
+//! the ids of the entries in the current dictionaries.
 
 use super::scan::{FIRST_BYTES, hash, hash_of_first};
 use super::table::StepId;
 use tidalite_kernels::{position_in_64, prefetch_slice};
 
-/// A series is a record of words: these, the ids of its tags, its text that ends with the space, and what fills it up to a
-/// whole line of memory. Together, since where sources report in no order each line of memory is one to wait for. The
-/// entries of its tags, which are seldom read, lie elsewhere.
+/// Layout of a record in words: a header, the ids of its tags, its text including the space, and padding to complete
+/// cache lines.
+///
+/// They are stored together, because each cache line is a miss if sources report in no order. The rarely read entries
+/// of its tags are stored separately.
 mod word {
     pub const KEY_BYTES: usize = 0;
     pub const KIND: usize = 1;
-    /// The series that followed last time, as its place plus one; 0 is none.
+    /// The series that followed last time, as its place plus one; 0 if there is none.
     pub const NEXT: usize = 2;
-    /// The dictionaries that the ids of its tags are of, as [`super::SeriesCache::stamp`].
+    /// The dictionaries of the tags' ids, see [`super::SeriesCache::stamp`].
     pub const STAMP: usize = 3;
-    /// Where in the list of all entries those of its tags begin.
+    /// Start of the tags' entries in the list of all entries.
     pub const ENTRIES: usize = 4;
     pub const IDS: usize = 5;
-    /// Of a line of memory.
+    /// Words of a cache line.
     pub const LINE: usize = 16;
 }
 
-/// What series have in common that have the same tags in the same order.
+/// Shared properties of series with the same tags in the same order.
 #[derive(Debug, PartialEq)]
 struct Kind {
     table: u32,
     last_step: StepId,
-    /// Of its tags.
+    /// Columns of the tags.
     columns: Box<[u32]>,
 }
 
-/// Where a series is, by hash. At most half of the slots are taken.
+/// A hash table slot of a series. At most half of the slots are used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Line of memory of its record, plus one; 0 is free.
+    /// Cache line of its record, plus one; 0 for a free slot.
     place: u32,
-    /// The upper half of its hash.
+    /// The upper half of the hash.
     hash: u32,
 }
 
-/// The tags of a series, one after the other.
+/// The tags of a series, in order.
 pub(super) struct SeriesTags<'a> {
     pub columns: &'a [u32],
-    /// In the symbol tables of the columns.
+    /// Entries in the symbol tables of the columns.
     pub entries: &'a [u32],
-    /// Of these entries in the dictionaries that the series is stamped with.
+    /// Ids of these entries in the dictionaries of the series' stamp.
     pub ids: &'a mut [u32],
 }
 
-/// What the beginning of a line stands for.
+/// A recognized beginning of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     pub table: u32,
     pub last_step: StepId,
     /// Length of the text before the space.
     pub text_bytes: usize,
-    /// Whether the ids of its tags are those of the present dictionaries.
+    /// True if the ids of its tags belong to the current dictionaries.
     pub resolved: bool,
-    /// What it has in common with others of its table.
+    /// Its kind within the table.
     pub kind: u32,
     record: usize,
 }
@@ -75,50 +77,50 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct SeriesCache {
     records: Vec<u32>,
-    /// Of the tags of all series, in the symbol tables of their columns.
+    /// Entries of the tags of all series, in the symbol tables of their columns.
     entries: Vec<u32>,
     count: usize,
     kinds: Vec<Kind>,
     slots: Vec<Slot>,
     /// The place of the series found last; 0 before the first.
     last: u32,
-    /// Changes whenever ids given before stop being valid.
+    /// Changes whenever previous ids become invalid.
     stamp: u32,
-    /// How often the series that followed last time did so again: above zero, it is tried first.
+    /// Score of the order: above zero, the series that followed last time is tried first.
     order: i32,
-    /// The hash of the line that [`SeriesCache::expect`] saw last.
+    /// The hash of the line that [`SeriesCache::expect`] last examined.
     expected: Option<u64>,
-    /// The shortest text that was learnt, without its space.
+    /// Length of the shortest learned text, without its space.
     text_bytes_min: usize,
     bytes_max: usize,
-    /// So much of a beginning is hashed, or up to its first space.
+    /// Number of hashed bytes of a beginning, which may end at its first space.
     hashed_bytes: usize,
-    /// Lines and hits since the last judgement.
+    /// Lines and hits since the last evaluation.
     lines: u32,
     hits: u32,
-    /// Lines still to go by unlooked at, and how many it will be after the next bad judgement.
+    /// Remaining lines that are not examined, and their number after the next bad evaluation.
     pause: u32,
     pause_next: u32,
 }
 
-/// Lines between two judgements whether looking pays.
+/// Number of lines between two evaluations of the hit rate.
 const WINDOW: u32 = 4096;
 const PAUSE_MAX: u32 = 16 * WINDOW;
 /// Longer beginnings are not looked up.
 const KEY_BYTES_MAX: usize = 4096;
-/// What of a beginning is hashed at first.
+/// Initial number of hashed bytes.
 const HASHED_BYTES: usize = FIRST_BYTES;
-/// Words of a record that are asked for: about all that most have.
+/// Prefetched words of a record: approximately the size of most records.
 const AHEAD_WORDS: usize = 4 * word::LINE;
-/// Where more series than these have one hash, more is hashed.
+/// If more series than this have the same hash, more bytes are hashed.
 const ALIKE_MAX: usize = 4;
-/// Kinds that a new series is compared with: where there are more at a time, each has its own.
+/// Number of kinds that a new series is compared with; beyond this number, each series has its own kind.
 const KINDS_LOOKED_AT: usize = 16;
-/// So many lines in another order than before, and the order is no longer trusted.
+/// Limit of the score of the order.
 const ORDER_MAX: i32 = 8;
 
 impl SeriesCache {
-    /// Looks at no lines before `pause` went by.
+    /// Creates a cache that examines no lines before `pause` lines have passed.
     pub(super) fn new(bytes_max: usize, pause: u32) -> SeriesCache {
         SeriesCache {
             records: Vec::new(),
@@ -144,7 +146,7 @@ impl SeriesCache {
         *self = SeriesCache::new(self.bytes_max, self.pause);
     }
 
-    /// The ids of the tags are void: other dictionaries began, or a row was undone.
+    /// Invalidates the ids of the tags, after other dictionaries began or a row was undone.
     pub(super) fn void_ids(&mut self) {
         match self.stamp.checked_add(1) {
             Some(stamp) => self.stamp = stamp,
@@ -152,8 +154,9 @@ impl SeriesCache {
         }
     }
 
-    /// Whether lines are looked at now; if so [`SeriesCache::find`] follows. Where few lines are known, as with
-    /// series that come only once, it pauses for longer and longer.
+    /// Returns true if lines are examined now; then [`SeriesCache::find`] follows.
+    ///
+    /// If few lines are recognized, for example series that occur only once, the pauses become longer.
     #[inline(always)]
     pub(super) fn looks(&mut self) -> bool {
         if self.pause > 0 {
@@ -178,8 +181,11 @@ impl SeriesCache {
         (self.lines, self.hits) = (0, 0);
     }
 
-    /// Where series come in no order: where the fields of the line at `start` seem to begin, after memory was asked for the
-    /// series that it may be of. [`SeriesCache::find`] follows and decides.
+    /// Returns the likely start of the fields of the line at `start` if series arrive in no order.
+    ///
+    /// Prefetches the candidate series.
+    ///
+    /// [`SeriesCache::find`] follows and decides.
     #[inline(always)]
     pub(super) fn expect(&mut self, input: &[u8], start: usize, seed: u64) -> Option<usize> {
         self.expected = None;
@@ -190,13 +196,13 @@ impl SeriesCache {
         self.expected = Some(hash);
         let record = record_at(self.slots[hash as usize & (self.slots.len() - 1)].place)?;
         prefetch_slice(self.records.get(record..record + AHEAD_WORDS).unwrap_or_default());
-        // Texts of sources of a kind are about as long as one another. A space among the tags, or none so near, is nothing
-        // worse than reading the fields again.
+        // Texts of similar sources have similar lengths. If a space is among the tags, or none is found, the fields are
+        // only parsed again.
         let from = start + self.text_bytes_min;
         Some(from + position_in_64(input.get(from..)?.first_chunk()?, b' ')?)
     }
 
-    /// The series of the line at `start`.
+    /// Returns the series of the line at `start`.
     #[inline(always)]
     pub(super) fn find(&mut self, input: &[u8], start: usize, seed: u64) -> Option<Known> {
         let guess = *self.records.get(record_at(self.last)? + word::NEXT)?;
@@ -219,7 +225,7 @@ impl SeriesCache {
         })
     }
 
-    /// Whether order is trusted and the text of series `guess` is at `start`.
+    /// Returns true if the order is trusted and the text of series `guess` is at `start`.
     #[inline(always)]
     fn guessed(&mut self, guess: u32, input: &[u8], start: usize) -> bool {
         self.order > 0 && guess > 0 && input[start..].starts_with(self.key(guess))
@@ -255,7 +261,7 @@ impl SeriesCache {
         }
     }
 
-    /// The tags of a series.
+    /// Returns the tags of a series.
     #[inline(always)]
     pub(super) fn tags(&mut self, known: Known) -> SeriesTags<'_> {
         let columns = &*self.kinds[known.kind as usize].columns;
@@ -264,7 +270,7 @@ impl SeriesCache {
         SeriesTags { columns, entries, ids: &mut rest[..columns.len()] }
     }
 
-    /// The tags of the series found last now have the ids of the present dictionaries.
+    /// Marks the tags of the series found last as having ids of the current dictionaries.
     #[inline(always)]
     pub(super) fn resolve(&mut self, known: Known) {
         self.records[known.record + word::STAMP] = self.stamp;
@@ -275,13 +281,13 @@ impl SeriesCache {
         self.count
     }
 
-    /// Whether a series with so long a text can be learnt.
+    /// Returns true if a series with a text of this length can be learned.
     pub(super) fn has_room(&self, key_bytes: usize) -> bool {
         let used = size_of_val(&self.records[..]) + size_of_val(&self.entries[..]) + size_of_val(&self.slots[..]);
         key_bytes <= KEY_BYTES_MAX && used + key_bytes < self.bytes_max
     }
 
-    /// Learns a series that [`SeriesCache::find`] did not know. `key` ends with the space; `tags` are columns and
+    /// Learns a series that [`SeriesCache::find`] did not find. `key` ends with the space; `tags` are columns and
     /// entries in their symbol tables.
     pub(super) fn learn(
         &mut self,
@@ -318,7 +324,7 @@ impl SeriesCache {
         }
     }
 
-    /// The number of a kind; one of the last is most likely the same.
+    /// Returns the number of a kind; one of the recent kinds is usually the same.
     fn kind(&mut self, kind: Kind) -> u32 {
         let recent = self.kinds.iter().enumerate().rev().take(KINDS_LOOKED_AT);
         if let Some((at, _)) = recent.into_iter().find(|(_, other)| **other == kind) {
@@ -328,7 +334,7 @@ impl SeriesCache {
         self.kinds.len() as u32 - 1
     }
 
-    /// How long the record at a place is.
+    /// Returns the length of the record at a place.
     #[inline(always)]
     fn record_words(&self, place: u32) -> usize {
         let Some(record) = record_at(place).map(|at| &self.records[at..]) else { return 0 };
@@ -347,7 +353,7 @@ impl SeriesCache {
         }
     }
 
-    /// Gives how many others have its hash.
+    /// Adds a slot and returns the number of other series with the hash.
     fn occupy(&mut self, hash: u64, place: u32) -> usize {
         let slot = Slot { place, hash: (hash >> 32) as u32 };
         let mask = self.slots.len() - 1;
@@ -361,7 +367,7 @@ impl SeriesCache {
     }
 }
 
-/// Where in `records` the record at a place begins.
+/// Returns the start of the record of a place in `records`.
 #[inline(always)]
 fn record_at(place: u32) -> Option<usize> {
     Some(place.checked_sub(1)? as usize * word::LINE)
@@ -372,7 +378,7 @@ fn record_words(tags: usize, key_bytes: usize) -> usize {
     (word::IDS + tags + key_bytes.div_ceil(size_of::<u32>())).next_multiple_of(word::LINE)
 }
 
-/// The hash of a beginning's first bytes, or of those up to its first space; `None` where it ends before.
+/// Returns the hash of a beginning's first bytes, up to its first space; `None` if the line ends before.
 #[inline(always)]
 fn hashed(line: &[u8], bytes: usize, seed: u64) -> Option<u64> {
     match line.first_chunk() {

@@ -1,8 +1,8 @@
-//! The fields of a line as a whole: names and types that came last time, in their order.
+//! The shape of a line's fields: names and types in order.
 //!
-//! A source sends the same fields in the same order again and again. Such a line is read into a row of words, and only
-//! at its end are they added to the columns: nothing has to be undone, and what is the same for every value is looked at
-//! once a row. Where a line differs it is left to the general way, from its first field on.
+//! A source repeats the same fields in the same order. Such a line is parsed to a row of words that is appended to the
+//! columns only at the end of the line: nothing must be undone, and common checks run once per row. A line with another
+//! shape is left to the general path from its first field on.
 
 use super::column::{ColumnBuilder, Data};
 use super::scan::{self, Prefix};
@@ -24,41 +24,41 @@ enum Kind {
 
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// The step before the first field; [`UNKNOWN`] while no line was learnt.
+    /// The step before the first field; [`UNKNOWN`] before a line was learned.
     after: StepId,
     fields: Vec<Field>,
-    /// The type of all of them, as long as [`read_digits`] or [`read_binary_doubles`] mostly can read them.
+    /// The type of all fields, as long as [`read_digits`] or [`read_binary_doubles`] parse most lines.
     all: Option<Kind>,
-    /// How many lines more than others could not.
+    /// Excess of lines that these functions could not parse.
     others: u8,
-    /// Of the line being read, by field.
+    /// Values of the current line, by field.
     values: Vec<u64>,
-    /// The steps of a line that is read the general way, to be learnt.
+    /// The steps of a line that is parsed on the general path, to be learned.
     seen: Vec<StepId>,
-    /// The number of rows of the batch for which the columns are known to take a row of this shape.
+    /// Number of rows of the batch for which the columns were checked to accept a row of this shape.
     checked: Option<usize>,
-    /// Falls with lines that differ, rises with those that do not; below zero no line is tried for a while.
+    /// Decreases with lines of other shapes, increases with matching lines; below zero no line is tried for a while.
     credit: i32,
 }
 
-/// Wider rows are left to the general way.
+/// Rows with more fields use the general path.
 const FIELDS_MAX: usize = 256;
 const CREDIT_MAX: i32 = 64;
-/// What is there after a pause.
+/// Credit after a pause.
 const CREDIT: i32 = 16;
-/// What a line that differs takes.
+/// Cost of a line of another shape.
 const MISS: i32 = 4;
-/// Lines that go by before the next try.
+/// Number of lines before the next try.
 const PAUSE: i32 = 1024;
 
-/// Then no line is tried as one of fields of one type.
+/// Limit of `others`, after which lines are no longer parsed as fields of one type.
 const OTHERS_MAX: u8 = 16;
 
-/// What to do with the fields of a line.
+/// How to parse the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
     Try,
-    /// Read them the general way, and show what they were to [`Shape::see`].
+    /// Parse them on the general path, and report them to [`Shape::see`].
     Show,
     Leave,
 }
@@ -71,13 +71,13 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Whether its fields come behind step `last`.
+    /// Returns true if its fields follow step `last`.
     #[inline(always)]
     pub(super) fn follows(&self, last: StepId) -> bool {
         self.after == last && last != UNKNOWN
     }
 
-    /// About a line whose last step before its fields is `last`.
+    /// Returns advice for a line whose last step before its fields is `last`.
     #[inline(always)]
     pub(super) fn advice(&mut self, last: StepId) -> Advice {
         if self.after == last {
@@ -107,11 +107,11 @@ impl Shape {
         self.seen.push(step);
     }
 
-    /// Learns the line whose steps were seen, which is a row now.
+    /// Learns the line whose steps were recorded, after it became a row.
     pub(super) fn learn(&mut self, steps: &[Step], columns: &[ColumnBuilder]) {
         self.fields.clear();
         self.checked = None;
-        // What can be learnt is learnt with the first line: trying again and again has to end.
+        // Charged in advance, so that repeated attempts to learn end.
         self.miss();
         let Some((&after, seen)) = self.seen.split_first() else { return };
         for step in seen {
@@ -137,10 +137,10 @@ impl Shape {
         }
     }
 
-    /// Reads the fields at `at`; `None` where the line differs. Their values are then to be added by [`Shape::add`].
+    /// Parses the fields at `at`; `None` if the shape differs. [`Shape::add`] then appends the values.
     #[inline(always)]
     pub(super) fn read(&mut self, input: &[u8], at: usize) -> Option<usize> {
-        // That a value ends where it should shows in what follows: the next name, or the timestamp.
+        // The next name or the timestamp confirms the end of a value.
         let end = match self.all {
             Some(Kind::Long) => read_digits(&self.fields, &mut self.values, input, at),
             Some(Kind::Double) => read_binary_doubles(&self.fields, &mut self.values, input, at),
@@ -163,12 +163,12 @@ impl Shape {
         Some(end)
     }
 
-    /// Nothing is known of the columns any more.
+    /// Forgets the checks of the columns.
     pub(super) fn begin_batch(&mut self) {
         self.checked = None;
     }
 
-    /// Whether the columns take a row of this shape as row `rows` of the batch.
+    /// Returns true if the columns accept a row of this shape as row `rows` of the batch.
     #[inline(always)]
     pub(super) fn is_taken(&mut self, columns: &[ColumnBuilder], rows: usize) -> bool {
         self.checked == Some(rows) || self.check(columns, rows)
@@ -183,19 +183,19 @@ impl Shape {
         })
     }
 
-    /// The columns of its fields.
+    /// Returns the columns of its fields.
     pub(super) fn columns(&self) -> impl Iterator<Item = u32> {
         self.fields.iter().map(|field| field.column)
     }
 
-    /// The values read last, by field: integers and doubles as words.
+    /// Returns the parsed values by field: integers and doubles as words.
     #[inline(always)]
     pub(super) fn taken(&mut self) -> &[u64] {
         self.credit = (self.credit + 1).min(CREDIT_MAX);
         &self.values
     }
 
-    /// Adds the values read last, for which [`Shape::is_taken`], as the last of what are now `rows` rows.
+    /// Appends the parsed values as the last of `rows` rows; [`Shape::is_taken`] must be true.
     #[inline(always)]
     pub(super) fn add(&mut self, columns: &mut [ColumnBuilder], rows: usize) {
         for (field, &value) in self.fields.iter().zip(&self.values) {
@@ -213,7 +213,7 @@ impl Shape {
         self.credit = (self.credit + 1).min(CREDIT_MAX);
     }
 
-    /// The line was not of this shape.
+    /// Records a line of another shape.
     #[cold]
     pub(super) fn miss(&mut self) {
         self.credit -= MISS;
@@ -224,8 +224,9 @@ impl Shape {
     }
 }
 
-/// As [`read_any`], of integers of up to seven digits. A loop of its own, and so with all it needs in registers: what
-/// everything waits for is where a value ends.
+/// Parses integers of up to seven digits, like [`read_any`].
+///
+/// A separate loop keeps all its values in registers; the latency of finding the end of a value dominates.
 #[inline(never)]
 fn read_digits(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
@@ -237,7 +238,7 @@ fn read_digits(fields: &[Field], values: &mut [u64], input: &[u8], start: usize)
     Some(at)
 }
 
-/// As [`read_any`], of doubles in binary.
+/// Parses binary doubles, like [`read_any`].
 #[inline(never)]
 fn read_binary_doubles(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
     let mut at = start;

@@ -1,7 +1,7 @@
-//! The end of a line that may be bad.
+//! Finds the end of a line that may be invalid.
 //!
-//! In: bytes. Out: where the next line starts. Only quotes, backslashes and newlines count, so that a line with an error
-//! anywhere ends where its sender meant it to end. Binary values are not told apart from text.
+//! Input: bytes. Output: the start of the next line. Only quotes, backslashes and newlines are considered, so that an
+//! invalid line ends where its sender intended. Binary values are treated as text.
 
 /// The extent of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum LineSpan {
 }
 
 impl LineSpan {
-    /// The span of the line that starts at `start`.
+    /// Returns the span of the line that starts at `start`.
     pub(super) fn find(input: &[u8], start: usize) -> LineSpan {
         let mut at = start;
         let mut in_fields = false;

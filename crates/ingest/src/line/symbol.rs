@@ -1,26 +1,26 @@
-//! The strings of one symbol column: which id each has in the present dictionary.
+//! The strings of one symbol column, and their ids in the current dictionary.
 //!
-//! Strings are kept from batch to batch, their ids as long as the dictionary goes on: an entry is stamped with the
-//! dictionary (`epoch`) its id belongs to, so that a new one starts without touching them.
+//! Strings are kept from batch to batch, ids as long as the dictionary continues: an entry has the number of the
+//! dictionary (`epoch`) of its id, so that a new dictionary starts without a change of the entries.
 
 use super::scan::Tag;
 use tidalite_types::Views;
 
 #[derive(Debug)]
 struct Entry {
-    /// As [`Tag::head`]: a string of up to 16 bytes whole.
+    /// See [`Tag::head`]; complete for a string of up to 16 bytes.
     head: [u64; 2],
     hash: u64,
     len: u32,
-    /// Where in `data` a longer one is.
+    /// Position of a longer string in `data`.
     at: u32,
-    /// The dictionary that `id` is of; 0 is none.
+    /// The dictionary of `id`; 0 if there is none.
     epoch: u32,
     id: u32,
 }
 
 impl Entry {
-    /// The bytes behind those in the head.
+    /// Returns the bytes after those in the head.
     fn rest<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.at as usize..][HEAD_BYTES..self.len as usize]
     }
@@ -28,17 +28,17 @@ impl Entry {
 
 const HEAD_BYTES: usize = 16;
 
-/// Open addressing with linear probing, at most half full.
+/// Open-addressing hash table with linear probing, at most half full.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
-    /// Entry number plus one; 0 is free.
+    /// Entry number plus one; 0 for a free slot.
     slots: Vec<u32>,
     entries: Vec<Entry>,
     data: Vec<u8>,
 }
 
 impl SymbolTable {
-    /// The id of `tag` in the dictionary `epoch`, if it has one there.
+    /// Returns the id of `tag` in the dictionary `epoch`, if it has one.
     #[inline(always)]
     pub(crate) fn find(&self, tag: &Tag<'_>, epoch: u32) -> Option<u32> {
         let entry = &self.entries[self.position(tag)?];
@@ -55,7 +55,7 @@ impl SymbolTable {
                 return None;
             }
             let entry = &self.entries[slot as usize - 1];
-            // No question of its length before the answer: lengths differ from line to line.
+            // The length is not checked first, because lengths vary from line to line.
             let is_it = entry.head == tag.head && entry.len as usize == tag.text.len();
             if is_it && (tag.text.len() <= HEAD_BYTES || entry.rest(&self.data) == &tag.text[HEAD_BYTES..]) {
                 return Some(slot as usize - 1);
@@ -64,8 +64,8 @@ impl SymbolTable {
         }
     }
 
-    /// Gives `tag`, which [`SymbolTable::find`] did not know, the next id of `dictionary`.
-    /// Returns the entry, to be forgotten if the row is undone, and the bytes the table has grown by.
+    /// Assigns the next id of `dictionary` to `tag`, which [`SymbolTable::find`] did not find.
+    /// Returns the entry, to be removed if the row is undone, and the growth of the table in bytes.
     pub(crate) fn add(&mut self, tag: &Tag<'_>, epoch: u32, dictionary: &mut Views) -> (u32, usize) {
         let id = dictionary.len() as u32;
         dictionary.push(tag.text);
@@ -87,19 +87,19 @@ impl SymbolTable {
         (position - 1, size_of::<Entry>() + 8 + tag.text.len())
     }
 
-    /// The entry of a string that was added, in whatever batch.
+    /// Returns the entry of a string that was added in any batch.
     pub(super) fn entry(&self, tag: &Tag<'_>) -> Option<u32> {
         self.position(tag).map(|position| position as u32)
     }
 
-    /// The id of an entry in the dictionary `epoch`, if it has one there.
+    /// Returns the id of an entry in the dictionary `epoch`, if it has one.
     #[inline(always)]
     pub(super) fn id(&self, entry: u32, epoch: u32) -> Option<u32> {
         let entry = self.entries.get(entry as usize)?;
         (entry.epoch == epoch).then_some(entry.id)
     }
 
-    /// Gives an entry that has none the next id of `dictionary`, if that has room.
+    /// Assigns the next id of `dictionary` to an entry without one, if the dictionary is within its limits.
     pub(super) fn revive(&mut self, entry: u32, epoch: u32, dictionary: &mut Views) -> Option<u32> {
         let id = dictionary.len() as u32;
         let entry = self.entries.get_mut(entry as usize)?;

@@ -1,8 +1,8 @@
-//! A table while its batch grows, and what was learnt about the shape of its lines.
+//! A table with its growing batch, and the learned shape of its lines.
 //!
-//! A **step** is the literal text between two values, `,usage_idle=`, and stands for a column. Steps remember which
-//! steps came after them; a line that repeats the shape of one before is read by comparing that text, without
-//! looking anything up. Steps and names stay from batch to batch, values do not.
+//! A **step** is the literal text between two values, `,usage_idle=`, and identifies a column. Steps record the steps
+//! that followed them. A line that repeats the shape of an earlier line is parsed by comparing this text, without
+//! lookups. Steps and names persist across batches, values do not.
 
 use super::LineOptions;
 use super::column::{ColumnBuilder, Data, Undo};
@@ -23,52 +23,52 @@ pub(super) type StepId = u32;
 pub(super) const START: StepId = 0;
 /// Follows the last value: the timestamp and the end of the line.
 pub(super) const FINISH: StepId = u32::MAX - 1;
-/// A step that is not remembered.
+/// A step that is not recorded.
 pub(super) const UNKNOWN: StepId = u32::MAX;
 
-/// Steps a table remembers; the others are looked up by name each time.
+/// Largest number of recorded steps; others are looked up by name each time.
 const STEPS_MAX: usize = 4 * COLUMNS_MAX;
 
 #[derive(Debug)]
 pub(super) struct Step {
     pub prefix: Prefix,
     pub column: u32,
-    /// Whether a field or a tag follows.
+    /// True if a field follows, false for a tag.
     pub field: bool,
-    /// Whether it continues the fields: the same text means another thing behind a tag.
+    /// True if it continues the fields: the same text has another meaning after a tag.
     pub after_field: bool,
-    /// The two steps that came after it most recently.
+    /// The two most recent following steps.
     pub next: [StepId; 2],
 }
 
 #[derive(Debug)]
 pub(super) struct TableBuilder {
     pub name: String,
-    /// The name as it is written, escapes included.
+    /// The name as written, including escapes.
     pub raw_name: Box<[u8]>,
-    /// The tables whose lines followed its lines most recently.
+    /// The most recent tables of following lines.
     pub next: [u32; 2],
     pub steps: Vec<Step>,
     step_index: HashTable<StepId>,
     pub columns: Vec<ColumnBuilder>,
     pub shape: Shape,
     pub waiting: WaitingRows,
-    /// By folded name.
+    /// Indexed by folded name.
     names: HashMap<String, u32>,
     /// Columns with values in this batch, in order of first appearance.
     pub live: Vec<u32>,
-    /// Finished rows.
+    /// Number of finished rows.
     pub rows: usize,
-    /// Rows of the batch before: what this one may grow to.
+    /// Number of rows of the previous batch, the expected size of this batch.
     pub rows_hint: usize,
     pub timestamp_unit: Option<LineUnit>,
     pub timestamps: Vec<i64>,
     pub lines: Vec<u32>,
-    /// Whether it went on with the dictionaries of a batch before.
+    /// True if the batch continues the dictionaries of a previous batch.
     pub is_kept: bool,
 }
 
-/// About what a table, column or step takes beside its texts.
+/// Approximate size of a table, column or step in bytes, excluding its texts.
 const ENTRY_BYTES: usize = 256;
 
 impl TableBuilder {
@@ -94,7 +94,7 @@ impl TableBuilder {
         }
     }
 
-    /// Takes the name as it is written at the start of the batch: the spelling of earlier ones leaves no trace.
+    /// Takes the name as written at the start of the batch: the spelling of earlier batches is ignored.
     pub(super) fn start_batch(&mut self, raw_name: &[u8], at: usize) -> Parsed<()> {
         if raw_name != self.name.as_bytes() {
             self.name = table_name(raw_name, true, at)?;
@@ -102,8 +102,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// The step for the text `prefix` (separator, name, equals sign), learnt if it is new.
-    /// Returns it and its column.
+    /// Returns the step for the text `prefix` (separator, name, equals sign), learned if it is new.
+    /// Also returns the column of the step.
     pub(super) fn step(
         &mut self,
         input: &[u8],
@@ -144,7 +144,7 @@ impl TableBuilder {
         Ok((id, column))
     }
 
-    /// The column of a name, which is checked when it is new.
+    /// Returns the column of a name, which is validated if it is new.
     fn column(&mut self, raw: &[u8], escaped: bool, at: usize, cache_bytes: &mut usize) -> Parsed<u32> {
         let mut scratch = Vec::new();
         let name = name_text(unescape(raw, escaped, Escapes::Plain, &mut scratch), at, "column")?;
@@ -172,17 +172,17 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// A column got its first value of the batch. `at` is for the error.
+    /// Records the first value of a column in the batch. `at` is used in errors.
     pub(super) fn start_column(&mut self, column: u32, at: usize) -> Parsed<()> {
         self.live.push(column);
-        // One is kept free for the designated timestamp.
+        // One column is reserved for the designated timestamp.
         if self.live.len() >= COLUMNS_MAX {
             return bad(at, format!("table cannot have more than {COLUMNS_MAX} columns"));
         }
         Ok(())
     }
 
-    /// Appends the timestamp of the row being read. Fails without a trace.
+    /// Appends the timestamp of the current row. Fails without side effects.
     #[inline(always)]
     pub(super) fn push_timestamp(&mut self, unit: LineUnit, value: i64, at: usize) -> Parsed<()> {
         let own = *self.timestamp_unit.get_or_insert(unit);
@@ -220,7 +220,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Whether rows with the tags of series of this kind and fields of the shape may wait.
+    /// Returns true if rows with the tags of this kind of series and fields of the shape may be buffered.
     #[inline(always)]
     pub(super) fn lets_wait(&mut self, kind: u32, tag_columns: &[u32]) -> bool {
         self.waiting.are_of(kind) || self.begin_waiting(kind, tag_columns)
@@ -238,13 +238,13 @@ impl TableBuilder {
         begins
     }
 
-    /// Columns have all rows afterwards, as every way to read a row expects that is not [`TableBuilder::lets_wait`].
+    /// Completes all columns. Required before all ways to parse a row except [`TableBuilder::lets_wait`].
     #[inline(always)]
     pub(super) fn settle(&mut self) {
         self.waiting.end(&mut self.columns);
     }
 
-    /// Adds a row, for which [`TableBuilder::lets_wait`]; its fields are those that the shape has read.
+    /// Buffers a row for which [`TableBuilder::lets_wait`] is true; its fields are those that the shape parsed.
     #[inline(always)]
     pub(super) fn push_waiting(&mut self, tags: &[u32], timestamp: i64, line: u32) {
         self.timestamps.push(timestamp);
@@ -253,7 +253,7 @@ impl TableBuilder {
         self.waiting.push(tags, self.shape.taken(), &mut self.columns);
     }
 
-    /// Makes it as if the row being read had never begun.
+    /// Undoes all changes of the current row.
     pub(super) fn undo_row(&mut self, undo: &mut Vec<Undo>) {
         while let Some(change) = undo.pop() {
             let (Undo::Started { column }
@@ -278,8 +278,11 @@ impl TableBuilder {
         columns + self.rows * 12
     }
 
-    /// Whether the next batch may go on with the dictionaries of this one, so that rows with the same symbols find their ids
-    /// as they are. They come whole with every batch: not where they have more strings than half of its rows.
+    /// Returns true if the next batch may continue the dictionaries of this one.
+    ///
+    /// Rows with the same symbols then keep their ids.
+    ///
+    /// A batch contains complete dictionaries, so this is false if they have more strings than half of its rows.
     pub(super) fn may_keep_dictionaries(&self) -> bool {
         self.live.iter().all(|&column| 2 * self.columns[column as usize].dictionary.len() <= self.rows)
     }
@@ -295,8 +298,9 @@ impl TableBuilder {
         column.is_some_and(|column| matches!(column.data, Data::Timestamp(TimeUnit::Nanos, _)))
     }
 
-    /// The batch, in order of time where that is worth it; the builder is then without rows, and without dictionaries
-    /// unless it keeps them.
+    /// Returns the batch, sorted by time if that pays.
+    ///
+    /// Clears the rows, and the dictionaries unless `keeps_dictionaries` is true.
     pub(super) fn take(&mut self, keeps_dictionaries: bool, options: &LineOptions) -> Batch {
         self.settle();
         self.shape.begin_batch();
@@ -323,16 +327,16 @@ impl TableBuilder {
     }
 }
 
-/// What is known of a step from where it stands.
+/// Properties of a step that follow from its position.
 #[derive(Clone, Copy)]
 pub(super) struct StepSort {
     pub field: bool,
     pub after_field: bool,
-    /// Whether the name has backslashes.
+    /// True if the name has backslashes.
     pub escaped: bool,
 }
 
-/// Checks the name of a table and unescapes it.
+/// Validates the name of a table and unescapes it.
 pub(super) fn table_name(raw: &[u8], escaped: bool, at: usize) -> Parsed<String> {
     let mut scratch = Vec::new();
     let name = name_text(unescape(raw, escaped, Escapes::Plain, &mut scratch), at, "table")?;

@@ -21,7 +21,7 @@ fn show(batches: &[Batch]) -> String {
     tables.join(" & ")
 }
 
-/// `table: column TYPE [values], … @unit [timestamps]`
+/// Formats a batch as `table: column TYPE [values], … @unit [timestamps]`.
 fn show_batch(batch: &Batch) -> String {
     assert_eq!(batch.lines.len(), batch.rows);
     let mut out = format!("{}:", batch.table);
@@ -97,7 +97,7 @@ fn lines_and_their_parts() {
     check("t,s=x \n", "t: s SYMBOL [\"x\"] @ns [now]");
     check("t,s=x  5\n", "t: s SYMBOL [\"x\"] @ns [5]");
     check("#c\nt a=1i 5\n\nt a=2i 6\n#", "t: a LONG [1 2] @ns [5 6]");
-    // Spare commas, as QuestDB takes them.
+    // Extra commas, which QuestDB accepts.
     check("t,s=x, a=1i, 5\n", "t: s SYMBOL [\"x\"] a LONG [1] @ns [5]");
     check("t, a=1i,\n", "t: a LONG [1] @ns [now]");
     check("t,s=x,\n", "t: s SYMBOL [\"x\"] @ns [now]");
@@ -145,7 +145,7 @@ fn escapes() {
     check("t\\ x=1i 1\n", "line 1, position 9: table \"t x=1i\": field \"1\" has no value");
 }
 
-/// The examples of InfluxDB's documentation, and what the clients of InfluxDB and Telegraf leave unescaped.
+/// The examples of InfluxDB's documentation, and text that the clients of InfluxDB and Telegraf leave unescaped.
 #[test]
 fn a_backslash_that_escapes_nothing_stays() {
     check(r"m,instance=a\private$ v=1 1", r#"m: instance SYMBOL ["a\\private$"] v DOUBLE [1.0] @ns [1]"#);
@@ -226,7 +226,7 @@ fn columns_of_nothing_but_nan_come_into_being() {
     check("t a=NaN 1\nt a=1i 2\nt a=NaN 3\n", "t: a LONG [NULL 1 NULL] @ns [1 2 3]");
     check("t a=NaN 1\nt,a=x 2\n", "t: a SYMBOL [NULL \"x\"] @ns [1 2]");
     check("t a= 1\nt b=1i 2\n", "t: b LONG [NULL 1] @ns [1 2]");
-    // A line that fails leaves none.
+    // A line that fails leaves no column.
     let mut parser = LineParser::new(options());
     parser.parse(b"t b=1i 1\nt a=NaN,b=x 2\n", NOW).expect_err("a bad line");
     assert_eq!(show(&parser.take()), "t: b LONG [1] @ns [1]");
@@ -274,7 +274,7 @@ fn new_tables_have_nanoseconds_only_where_they_are_stated() {
     }
 }
 
-/// The limits are those of InfluxDB 3.
+/// The limits of InfluxDB 3.
 #[test]
 fn auto_finds_the_unit_of_each_timestamp() {
     let auto = LineOptions { timestamp_unit: EpochUnit::Auto, ..options() };
@@ -531,7 +531,7 @@ fn timestamps_and_their_units() {
         assert_eq!(show(&batches.expect("a row")), format!("t: a LONG [1] {expected}"), "{unit} {value}");
     }
     assert_eq!(EpochUnit::from_precision("d"), None);
-    // The finest unit wins, whatever the order; the server's own time takes the unit that is there.
+    // The finest unit wins, in any order; the server's own time takes the unit of the batch.
     check("t a=1i 5t\nt a=1i 7n\nt a=1i 6m\nt a=1i\n", "t: a LONG [1 1 1 1] @ns [5000 7 6000000 now]");
     check("t a=1i 7n\nt a=1i 5t\n", "t: a LONG [1 1] @ns [7 5000]");
     check("t a=1i 5t\nt a=1i\n", "t: a LONG [1 1] @us [5 1700000000123456]");
@@ -658,7 +658,7 @@ fn binary_values() {
 
 #[test]
 fn what_a_failed_line_did_is_undone() {
-    // Lines that change everything a line can change, and then fail in their last value.
+    // Lines that make every possible change, and then fail in their last value.
     let before =
         "t,s=a,s2=long_enough_for_a_view_with_data x=1i,v=\"also longer than twelve bytes\",w=1d,q=5t 1t\nu a=1i 1\n";
     for bad in [
@@ -726,7 +726,7 @@ fn what_was_learnt_is_dropped_past_its_limit() {
     }
 }
 
-/// Lines with every kind of value and change of shape.
+/// Returns lines with every kind of value and change of shape.
 fn samples() -> Vec<u8> {
     let mut text = Vec::new();
     text.extend_from_slice(b"cpu,host=a,region=eu-central-1 u=58i,s=2.5,ok=t,note=\"all well\" 1451606400000000000\n");
@@ -741,7 +741,7 @@ fn samples() -> Vec<u8> {
     text
 }
 
-/// Feeds the chunks one after another as a connection does.
+/// Feeds the chunks one after another, like a connection.
 fn feed(parser: &mut LineParser, chunks: &[&[u8]]) -> Result<(), LineError> {
     let mut rest: Vec<u8> = Vec::new();
     for chunk in chunks {
@@ -769,10 +769,10 @@ fn any_split_gives_the_same_batches() {
     }
 }
 
-/// What a parser made of some input: its batches, also those before an error, and the error.
+/// Returns the result of a parser: its batches, including those before an error, and the error.
 fn outcome(parser: &mut LineParser, chunks: &[&[u8]]) -> (String, Option<LineError>) {
     let error = feed(parser, chunks).err();
-    // As text, because a NaN is not equal to itself.
+    // Compared as text, because a NaN is not equal to itself.
     (format!("{:?}", parser.take()), error)
 }
 

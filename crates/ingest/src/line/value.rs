@@ -1,15 +1,15 @@
-//! One value or name of a line, the general way: escapes, every type, every error.
+//! Parses one value or name of a line on the general path: escapes, every type, every error.
 
 use super::outcome::{Parsed, Stop, bad, shown};
 use super::{binary, scan};
 use tidalite_types::{EpochUnit, TimeUnit};
 
-/// A value as it was written. `Micros` and `Nanos` are the units kept; milliseconds were converted.
+/// A value as written. `Micros` and `Nanos` are the stored units; milliseconds were converted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'a> {
-    /// No value, and no type.
+    /// No value and no type.
     Null,
-    /// NULL of a type: NaN.
+    /// NULL of a type, written as NaN.
     Missing(Missing),
     /// A tag.
     Symbol(&'a [u8]),
@@ -19,7 +19,7 @@ pub(super) enum Value<'a> {
     Boolean(bool),
     Timestamp(TimeUnit, i64),
     Decimal(Decimal),
-    /// The bytes as `tidalite_types::views` wants them.
+    /// The bytes in the layout of `tidalite_types::views`.
     Array {
         dims: u8,
         bytes: &'a [u8],
@@ -45,14 +45,14 @@ impl Value<'_> {
     }
 }
 
-/// The type of a value that is written as "not a number" and stored as NULL.
+/// The type of a NaN, which is stored as NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
     Double,
     Decimal,
 }
 
-/// At most [`DECIMAL_DIGITS_MAX`] digits, `scale` of them behind the point.
+/// At most [`DECIMAL_DIGITS_MAX`] digits, `scale` of them after the point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Decimal {
     pub unscaled: i128,
@@ -63,7 +63,7 @@ pub(super) const DECIMAL_DIGITS_MAX: u8 = 38;
 const DECIMAL_LIMIT: i128 = 10_i128.pow(DECIMAL_DIGITS_MAX as u32);
 
 impl Decimal {
-    /// `None` when the number needs more than 38 digits. A negative scale multiplies.
+    /// Creates a decimal; `None` if it needs more than 38 digits. A negative scale multiplies.
     pub(super) fn new(mut unscaled: i128, mut scale: i32) -> Option<Decimal> {
         if unscaled == 0 {
             scale = scale.clamp(0, i32::from(DECIMAL_DIGITS_MAX));
@@ -80,14 +80,15 @@ impl Decimal {
         (unscaled.unsigned_abs() < DECIMAL_LIMIT.unsigned_abs()).then_some(Decimal { unscaled, scale })
     }
 
-    /// The same number with more digits behind the point.
+    /// Returns the same number with more digits after the point.
     pub(super) fn rescaled(self, scale: u8) -> Option<Decimal> {
         let factor = 10_i128.checked_pow(u32::from(scale.checked_sub(self.scale)?))?;
         Decimal::new(self.unscaled.checked_mul(factor)?, i32::from(scale))
     }
 
-    /// `-12.50`, `1.5e-3`: the text before the suffix. `Some(None)` is NaN or an infinity, which are no decimals
-    /// and stand for NULL.
+    /// Parses `-12.50`, `1.5e-3`: the text before the suffix.
+    ///
+    /// Returns `Some(None)` for NaN and infinities, which are not decimals and become NULL.
     fn parse(text: &[u8]) -> Option<Option<Decimal>> {
         let (negative, digits) = sign(text);
         if digits.eq_ignore_ascii_case(b"nan") || digits.eq_ignore_ascii_case(b"infinity") {
@@ -125,7 +126,7 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// A decimal integer with optional sign that fits an `i64`.
+/// Parses a decimal integer with optional sign that fits an `i64`.
 fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = sign(text);
     if digits.is_empty() {
@@ -138,7 +139,7 @@ fn integer(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// What ends a name or an unquoted value.
+/// Terminator of a name or an unquoted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Comma,
@@ -147,7 +148,7 @@ pub(super) enum End {
     Line,
 }
 
-/// `\n`, `\r\n`: how long the end of a line at `at` is, if one is there.
+/// Returns the length of the line end at `at`, `\n` or `\r\n`, if there is one.
 pub(super) fn line_end(input: &[u8], at: usize) -> Parsed<Option<usize>> {
     match input.get(at) {
         None => Err(Stop::Incomplete),
@@ -161,7 +162,7 @@ pub(super) fn line_end(input: &[u8], at: usize) -> Parsed<Option<usize>> {
     }
 }
 
-/// An unquoted piece of a line up to what ends it.
+/// An unquoted piece of a line up to its terminator.
 pub(super) struct Token {
     pub end_at: usize,
     pub end: End,
@@ -194,7 +195,7 @@ pub(super) fn token(input: &[u8], at: usize) -> Parsed<Token> {
     }
 }
 
-/// The name of a table: as [`token`], where an equals sign is a byte like others.
+/// Parses the name of a table like [`token`], except that an equals sign is an ordinary byte.
 pub(super) fn measurement(input: &[u8], at: usize) -> Parsed<Token> {
     let (mut pos, mut escaped) = (at, false);
     loop {
@@ -207,10 +208,10 @@ pub(super) fn measurement(input: &[u8], at: usize) -> Parsed<Token> {
     }
 }
 
-/// Which bytes a backslash before them escapes. A backslash before any other byte is part of the text, as in InfluxDB.
+/// The bytes that a preceding backslash escapes. Before any other byte a backslash is literal, as in InfluxDB.
 ///
-/// InfluxDB and QuestDB differ: InfluxDB has no escaped backslash outside of quotes, QuestDB's clients send one as two.
-/// These sets hold what the clients of both escape.
+/// InfluxDB and QuestDB differ: InfluxDB has no escaped backslash outside of quotes, while QuestDB's clients double a
+/// backslash. These sets contain the escapes of both clients.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Escapes {
     /// Names and values of tags.
@@ -229,7 +230,7 @@ impl Escapes {
     }
 }
 
-/// `raw` without the backslashes that escape the byte behind them.
+/// Returns `raw` without the backslashes that escape the next byte.
 pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, escapes: Escapes, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     if !escaped {
         return raw;
@@ -246,7 +247,7 @@ pub(super) fn unescape<'a>(raw: &'a [u8], escaped: bool, escapes: Escapes, scrat
     scratch
 }
 
-/// Reads the value of a tag. Returns it and where it ends.
+/// Parses the value of a tag. Returns the value and its end.
 pub(super) fn tag<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> Parsed<(Value<'a>, usize)> {
     let token = token(input, at)?;
     if token.end == End::Equals {
@@ -255,13 +256,13 @@ pub(super) fn tag<'a>(input: &'a [u8], at: usize, scratch: &'a mut Vec<u8>) -> P
     Ok((Value::Symbol(unescape(&input[at..token.end_at], token.escaped, Escapes::Plain, scratch)), token.end_at))
 }
 
-/// How fields are read.
+/// Options of parsing fields.
 pub(super) struct FieldRules {
     pub nan_is_null: bool,
     pub bytes_max: usize,
 }
 
-/// Reads the value of a field. Returns it and where it ends.
+/// Parses the value of a field. Returns the value and its end.
 pub(super) fn field<'a>(
     input: &'a [u8],
     at: usize,
@@ -314,7 +315,7 @@ fn check_end(input: &[u8], at: usize, what: &str) -> Parsed<()> {
     }
 }
 
-/// A value without quotes. Its last byte tells its type, as in QuestDB.
+/// Parses a value without quotes. Its last byte determines its type, as in QuestDB.
 fn plain(text: &[u8], at: usize) -> Parsed<Value<'static>> {
     let Some((&last, body)) = text.split_last() else {
         return Ok(Value::Null);
@@ -372,7 +373,7 @@ fn long(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
     }
 }
 
-/// InfluxDB's unsigned integers: digits without a sign.
+/// Parses InfluxDB's unsigned integers: digits without a sign.
 fn unsigned(body: &[u8], text: &[u8], at: usize) -> Parsed<Value<'static>> {
     if body.is_empty() || !body.iter().all(u8::is_ascii_digit) {
         return unknown(text, at);
@@ -412,11 +413,11 @@ const YEARS: &str = "years 1 to 9999 are possible, in nanoseconds 1677 to 2262";
 const YEAR_1_S: i64 = -62_135_596_800;
 const YEAR_10000_S: i64 = 253_402_300_800;
 
-/// `value` if it is in the years 1 to 9999.
+/// Returns `value` if it is in the years 1 to 9999.
 #[inline(always)]
 pub(super) fn in_years(unit: TimeUnit, value: i64) -> Option<i64> {
     match unit {
-        // An i64 of nanoseconds ends within them.
+        // The range of nanoseconds in an i64 is within these years.
         TimeUnit::Nanos => Some(value),
         TimeUnit::Micros => (YEAR_1_S * 1_000_000..YEAR_10000_S * 1_000_000).contains(&value).then_some(value),
         TimeUnit::Millis => (YEAR_1_S * 1_000..YEAR_10000_S * 1_000).contains(&value).then_some(value),
@@ -429,7 +430,7 @@ pub(super) enum LineUnit {
     Micros,
     /// Nanoseconds by a suffix or by `precision=`.
     Nanos,
-    /// Nanoseconds because nothing else was stated: a table that they create has microseconds, as in QuestDB.
+    /// Nanoseconds by default: tables created by such lines have microseconds, as in QuestDB.
     UnstatedNanos,
 }
 
@@ -443,7 +444,7 @@ impl LineUnit {
     }
 }
 
-/// The unit that `value`, a line's own timestamp with this suffix (0 for none), is kept in, and the factor to get there.
+/// Returns the stored unit of `value`, a line's timestamp with this suffix (0 for none), and the conversion factor.
 #[inline(always)]
 pub(super) fn line_unit(suffix: u8, stated: EpochUnit, value: i64) -> (LineUnit, i64) {
     if suffix == 0 && stated == EpochUnit::Unstated {
@@ -469,8 +470,10 @@ fn detected_unit(value: i64) -> (LineUnit, i64) {
     }
 }
 
-/// The timestamp at the end of a line, from `at` to the end: its unit and value, `None` when there is none, and
-/// where the next line starts. Spaces before and behind it are skipped.
+/// Parses the timestamp at the end of a line, from `at` on.
+///
+/// Returns its unit and value, or `None` if there is none, and the start of the next line. Surrounding spaces are
+/// skipped.
 pub(super) fn line_timestamp(input: &[u8], at: usize, stated: EpochUnit) -> Parsed<(Option<(LineUnit, i64)>, usize)> {
     let at = skip_spaces(input, at);
     let token = token(input, at)?;

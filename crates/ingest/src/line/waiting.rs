@@ -1,50 +1,51 @@
-//! Rows that wait to be dealt out to their columns: of series of a kind, with fields of one shape.
+//! Buffers rows of series of one kind with fields of one shape.
 //!
-//! A row is two copies of a few words then, instead of a push to every column; columns get them a hundred at a time, one
-//! column after the other, while they are near the processor.
+//! A row is then two copies of a few words, instead of an append to every column. Columns get the rows a hundred at a
+//! time, one column after the other, while the rows are in the cache.
 //!
-//! Always: columns of these rows have a value for each row of the table but these, and no NULL since the first of them.
+//! Invariant: the columns of these rows have a value for each row of the table except the buffered ones, and no NULL
+//! since the first buffered row.
 
 use super::column::{ColumnBuilder, Data};
 
-/// As many as stay in the first cache with what is written of them.
+/// Number of rows that fit the first-level cache with the written parts of the columns.
 const ROWS_MAX: usize = 128;
-/// Where fewer rows of a kind came in a row than these, dealing them out costs more than it saves,
+/// If fewer consecutive rows of a kind arrive than this, distributing them costs more than it saves,
 const WORTH_ROWS: usize = 16;
-/// and no rows wait for so many lines.
+/// and no rows are buffered for this many lines.
 const PAUSE: u32 = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct WaitingRows {
-    /// Of the series whose rows may wait; columns are known to take them.
+    /// The kind of series whose rows may be buffered; the columns were checked to accept them.
     kind: Option<u32>,
     tag_columns: Vec<u32>,
     field_columns: Vec<u32>,
     /// Ids, row after row.
     tags: Vec<u32>,
-    /// Values as the shape has them, row after row.
+    /// Values in the form of the shape, row after row.
     fields: Vec<u64>,
-    /// Rows that wait.
+    /// Number of buffered rows.
     count: usize,
-    /// Rows of this kind so far.
+    /// Number of rows of this kind so far.
     run: usize,
     pause: u32,
 }
 
 impl WaitingRows {
-    /// Whether rows of series of this kind wait.
+    /// Returns true if rows of series of this kind are buffered.
     #[inline(always)]
     pub(super) fn are_of(&self, kind: u32) -> bool {
         self.kind == Some(kind)
     }
 
-    /// Whether it may pay to begin with another kind.
+    /// Returns true if starting with another kind may pay.
     pub(super) fn may_begin(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause == 0
     }
 
-    /// Rows of these tags and fields may wait from now on.
+    /// Starts buffering rows of these tags and fields.
     pub(super) fn begin(&mut self, kind: u32, tag_columns: &[u32], field_columns: impl Iterator<Item = u32>) {
         self.kind = Some(kind);
         self.tag_columns.clear();
@@ -63,7 +64,7 @@ impl WaitingRows {
         }
     }
 
-    /// Gives the columns what they lack; another row may be of any kind.
+    /// Appends the buffered rows to the columns; the next row may be of any kind.
     #[inline(always)]
     pub(super) fn end(&mut self, columns: &mut [ColumnBuilder]) {
         if self.kind.is_some() {

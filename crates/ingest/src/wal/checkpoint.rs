@@ -1,8 +1,8 @@
-//! The rows that were staged at a checkpoint, of all tables, in one file.
+//! The staged rows of all tables at a checkpoint, in one file.
 //!
-//! Out: `checkpoint/<number>.rows`, synced, its name durable, before the manifest points at it. The file is a sequence of
-//! chunks: length u32, CRC32C u32 of what follows, then a count u32 of operations and the operations, as in the log;
-//! a chunk of length 0 ends it.
+//! Output: `checkpoint/<number>.rows`, synced with a durable name before the manifest refers to it. The file is a
+//! sequence of chunks: length u32, CRC32C u32 of the following bytes, then a count u32 of operations and the
+//! operations, as in the log; a chunk of length 0 ends the file.
 
 use super::log::Ops;
 use super::record::{Op, encode_op};
@@ -15,10 +15,10 @@ use tidalite_storage::{Error, Result};
 
 pub use tidalite_storage::manifest::CHECKPOINT_FOLDER as FOLDER;
 const CHUNK_HEADER: usize = 8;
-/// A chunk takes operations until it has this much: of ten thousand tables with a few rows each there are a hundred
-/// thousand. More would make more of them unreadable where one byte is damaged.
+/// Size of a chunk in bytes, at which it is ended: ten thousand tables with a few rows each have a hundred thousand
+/// operations. Larger chunks would make more operations unreadable if one byte is damaged.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Read at once, or a chunk if that is longer.
+/// Size of a read in bytes, or a chunk if it is larger.
 const READ_BYTES: usize = 4 << 20;
 
 pub use tidalite_storage::manifest::checkpoint_path as path_of;
@@ -28,7 +28,7 @@ pub struct CheckpointWriter {
     file: Arc<dyn File>,
     path: PathBuf,
     len: u64,
-    /// Room for the header, then the count, then so many operations.
+    /// Space for the header, then the count, then the operations.
     chunk: Encoder,
     count: u32,
 }
@@ -36,14 +36,14 @@ pub struct CheckpointWriter {
 impl CheckpointWriter {
     pub fn create(fs: &dyn Fs, number: u64) -> Result<CheckpointWriter> {
         let path = path_of(number);
-        // Of an attempt that failed: the manifest does not point at it.
+        // A file of a failed attempt, to which the manifest does not refer.
         let _ = fs.remove(&path);
         let file = fs.create(&path).map_err(|e| Error::io("create", &path, e))?;
         Ok(CheckpointWriter { file, path, len: 0, chunk: Encoder::new(), count: 0 })
     }
 
     pub fn write(&mut self, op: &Op) -> Result<()> {
-        // What says which rows of a run are dead counts from its end, and stays in the chunk of the run.
+        // Deleted rows of a run are counted from its end, so they stay in the chunk of the run.
         if self.chunk.bytes.len() >= CHUNK_BYTES && !matches!(op, Op::Delete { .. }) {
             self.end_chunk()?;
         }
@@ -98,12 +98,12 @@ pub fn read(fs: &dyn Fs, number: u64, mut visit: impl FnMut(Op) -> Result<()>) -
 pub fn read_chunks(fs: &dyn Fs, number: u64, mut visit: impl FnMut(Ops<'_>) -> Result<()>) -> Result<()> {
     let path = path_of(number);
     let file = fs.open(&path).map_err(|e| match e.kind() {
-        // The manifest names it.
+        // The manifest names the file.
         io::ErrorKind::NotFound => Error::corrupt(format!("{} is missing", path.display())),
         _ => Error::io("open", &path, e),
     })?;
     let len = file.len().map_err(|e| Error::io("read", &path, e))?;
-    // What was read and not used yet begins at `at` of the file and at `used` here.
+    // Bytes that were read but not used begin at `at` in the file and at `used` in `bytes`.
     let (mut bytes, mut used, mut at) = (Vec::new(), 0, 0);
     let fill = |bytes: &mut Vec<u8>, used: &mut usize, at: u64, wanted: usize| {
         if bytes.len() - *used >= wanted {

@@ -1,14 +1,14 @@
-//! The bytes of a column in a log record or a checkpoint.
+//! Encodes a column for a log record or a checkpoint.
 //!
-//! In: a [`Column`]. Out: bytes appended to a buffer, and back. Small and above all fast, for it runs on the one
-//! commit thread: integers lose the bytes they do not need, nothing is packed below a byte.
+//! Input: a [`Column`]. Output: bytes appended to a buffer, and the reverse. The encoding is optimized for speed, since
+//! it runs on the single commit thread: integers lose unneeded bytes, nothing is packed below a byte.
 //!
-//! Always: what is decoded equals what was encoded in every value that is not NULL, to the bit; under a NULL lies
-//! the default of the type. Decoding never panics and allocates nothing for values whose bytes are not there; only
-//! `rows` itself is taken on trust. Text is not checked to be UTF-8: the checksum of the record vouches for it.
+//! Invariant: decoded values equal the encoded values bit by bit if they are not NULL; NULL rows have the default of
+//! the type. Decoding never panics and allocates no memory for values whose bytes are missing; only `rows` itself is
+//! trusted. Text is not validated as UTF-8: the checksum of the record covers it.
 //!
 //! # Format
-//! All numbers are little-endian. The physical type and the number of rows stand in the record around it.
+//! All numbers are little-endian. The physical type and the number of rows are in the enclosing record.
 //!
 //! ```text
 //! column = nulls u8
@@ -25,9 +25,9 @@
 //!   4 TEXT   bytes u64, lengths as values of 32 bits, then the bytes of all values one after the other
 //!   5 LONG   values of 64 bits, each equal to the value meant
 //! ```
-//! `w` is 0, 1, 2, 4 or 8, the bytes of each `x` (unsigned). PLAIN serves every type but Views, which are TEXT.
-//! FRAME serves I8, I16, I32, U32 and I64; STEP and DELTA only I64; LONG only F64 and I128. Sums wrap around in the
-//! width of the type.
+//! `w` is 0, 1, 2, 4 or 8, the bytes of each `x` (unsigned). PLAIN supports every type but Views, which use TEXT. FRAME
+//! supports I8, I16, I32, U32 and I64; STEP and DELTA only I64; LONG only F64 and I128. Sums wrap around in the width
+//! of the type.
 
 mod integers;
 
@@ -78,11 +78,12 @@ pub fn encode_column(column: &Column, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes the column of `rows` rows off the front of `input`. The caller vouches for `rows`: it bounds what a column
-/// of equal values may allocate.
+/// Decodes the column of `rows` rows at the front of `input`.
+///
+/// The caller is responsible for `rows`, which limits the allocation for a column of equal values.
 ///
 /// # Errors
-/// When the bytes are not such a column. `input` then stands anywhere.
+/// Fails if the bytes are not such a column. The position of `input` is then unspecified.
 pub fn decode_column(input: &mut &[u8], physical: Physical, rows: usize) -> Result<Column, BadColumn> {
     let validity = match take_u8(input)? {
         NO_NULLS => None,
@@ -108,12 +109,12 @@ pub fn decode_column(input: &mut &[u8], physical: Physical, rows: usize) -> Resu
     Ok(Column { values, validity })
 }
 
-/// As [`decode_column`], the rows appended to a column of the same type.
+/// Decodes like [`decode_column`] and appends the rows to a column of the same type.
 ///
 /// # Errors
-/// When the bytes are not such a column. `input` and `column` are then anything.
+/// Fails if the bytes are not such a column. `input` and `column` are then unspecified.
 pub fn decode_column_onto(input: &mut &[u8], rows: usize, column: &mut Column) -> Result<(), BadColumn> {
-    // One row or a few, which nothing makes smaller: what a log of small commits consists of. Without memory of its own
+    // One row or a few, which no encoding makes smaller: the content of a log of small commits. Avoids an allocation
     // for each.
     if column.validity.is_none()
         && let Some(rest) = input.strip_prefix(&[NO_NULLS, PLAIN])
@@ -160,7 +161,7 @@ fn with_values<T: Copy>(values: &[T], validity: Option<&Bitmap>, encode: impl Fn
     encode(&present);
 }
 
-/// The inverse: `values` at the set bits, defaults between them.
+/// The inverse: `values` at the set bits, defaults elsewhere.
 fn spread<T: Copy + Zeroable>(values: Vec<T>, validity: Option<&Bitmap>) -> Vec<T> {
     let Some(validity) = validity else { return values };
     let mut rows = vec![T::zeroed(); validity.len()];
@@ -208,10 +209,10 @@ fn decode_plain<T: bytemuck::Pod>(input: &mut &[u8], n: usize) -> Result<Vec<T>,
 
 // Doubles and 128-bit integers that may be integers of 64 bits
 
-/// 1.5 · 2^52: added to a double of less than 2^51 it leaves its integer part in the low bits.
+/// 1.5 · 2^52: added to a double of less than 2^51, the low bits of the sum are its integer part.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 const ROUNDED_MAX: i64 = 1 << 51;
-/// Values looked at before all are tried.
+/// Number of values sampled before all are tried.
 const SAMPLE: usize = 64;
 
 fn encode_doubles(values: &[f64], out: &mut Vec<u8>) {
@@ -230,23 +231,23 @@ fn whole(value: f64) -> i64 {
     (value + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64
 }
 
-/// Whether `value` is an integer of less than 2^51 and comes back to the bit: −0 and NaN do not.
+/// Returns true if `value` is an integer of less than 2^51 that is reproduced bit by bit: not −0 and NaN.
 #[inline]
 fn is_whole(value: f64) -> bool {
     let long = whole(value);
     (long as f64).to_bits() == value.to_bits() && long.unsigned_abs() < ROUNDED_MAX as u64
 }
 
-/// Least and greatest of values that all are whole; `None` when one is not or there are none.
+/// Returns the smallest and the greatest value if all values are whole; `None` if one is not or there are none.
 fn whole_range(values: &[f64]) -> Option<(i64, i64)> {
-    // Lanes, since the order of comparisons of doubles may not be changed by the compiler.
+    // Lanes, because the compiler may not reorder comparisons of doubles.
     const LANES: usize = 8;
     let mut least = [f64::INFINITY; LANES];
     let mut greatest = [f64::NEG_INFINITY; LANES];
     let mut differing = [0; LANES];
     let mut look = |lane: usize, v: f64| {
         let back = (v + ROUNDER) - ROUNDER;
-        // A NaN comes back to the bit, and so do numbers out of range; these show in the least and the greatest.
+        // NaN and numbers out of range may be reproduced bit by bit; NaN is checked here, the range afterwards.
         differing[lane] |= (back.to_bits() ^ v.to_bits()) | u64::from(v.is_nan());
         least[lane] = if v < least[lane] { v } else { least[lane] };
         greatest[lane] = if v > greatest[lane] { v } else { greatest[lane] };
@@ -291,7 +292,7 @@ fn encode_text(views: &[u128], data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(total as u64).to_le_bytes());
     encode_integers(&lengths, out);
     let mut at = out.len();
-    // An inline value is written as 12 bytes and then overwritten from where it ends: room for the last one.
+    // An inline value is written as 12 bytes and overwritten from its end on: space for the last one.
     out.resize(at + total + INLINE_BYTES, 0);
     for (&view, &len) in views.iter().zip(&lengths) {
         let len = len as usize;

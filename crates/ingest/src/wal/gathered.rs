@@ -1,7 +1,7 @@
-//! Rows of many small commits of one table, read back as one run.
+//! Reads the rows of many small commits of one table as one run.
 //!
-//! A log of ten thousand tables with a row a second each is millions of runs of one row; a run of its own for each, to
-//! be joined with others later, took ten times as long as reading the values.
+//! A log of ten thousand tables with one row per second each has millions of runs of one row. Creating these runs and
+//! joining them later took ten times as long as reading the values.
 
 use super::columns::decode_column_onto;
 use super::record::{RunHead, decode_column_head};
@@ -10,9 +10,9 @@ use tidalite_storage::Run;
 use tidalite_storage::codec::{Decoder, Malformed};
 use tidalite_types::{Column, ColumnId, Txn};
 
-/// Rows of one commit from which on they are a run of their own: nothing is gained by copying them.
+/// Number of rows of one commit from which on they form a separate run, because copying them gains nothing.
 const OWN_RUN_ROWS: usize = 512;
-/// Rows at which a run is ended. Runs of this size are not joined with others in staging, either.
+/// Number of rows at which a run is ended. Runs of this size are not joined with others in staging.
 const RUN_ROWS_MAX: usize = 1 << 13;
 
 #[derive(Debug)]
@@ -25,13 +25,13 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Whether rows are worth being gathered.
+    /// Returns true if collecting the rows pays.
     #[must_use]
     pub fn is_for(head: &RunHead) -> bool {
         head.rows < OWN_RUN_ROWS
     }
 
-    /// Begins with the rows of which `head` was read.
+    /// Starts with the rows of `head`.
     pub fn begin(head: &RunHead, d: &mut Decoder<'_>) -> Result<Gathered, Malformed> {
         let RunHead { txns, time_range, .. } = *head;
         let mut gathered = Gathered { rows: 0, txns, time_range, is_sorted: true, columns: Vec::new() };
@@ -44,12 +44,12 @@ impl Gathered {
         self.rows >= RUN_ROWS_MAX
     }
 
-    /// Takes the columns of which `head` was read off the front of `d`: rows of a later commit, or later ones of the last.
+    /// Appends the columns of `head` from the front of `d`: rows of a later commit, or later rows of the last one.
     pub fn append(&mut self, head: &RunHead, d: &mut Decoder<'_>) -> Result<(), Malformed> {
         let rows = self.rows + head.rows;
         for at in 0..head.columns as usize {
             let (id, physical) = decode_column_head(d)?;
-            // Mostly all commits of a table have the same columns in the same order.
+            // Commits of a table usually have the same columns in the same order.
             let found = match self.columns.get(at) {
                 Some((known, _)) if *known == id => Some(at),
                 _ => self.columns.iter().position(|(known, _)| *known == id),
@@ -138,7 +138,7 @@ mod tests {
         Ok(gathered.expect("there are runs").end())
     }
 
-    /// As staging would have joined them.
+    /// Compares with the join in staging.
     fn check(runs: &[Arc<Run>]) {
         let (found, joined) = (gathered(runs).unwrap(), join(runs));
         assert_eq!(
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn rows_of_many_commits_are_what_joining_their_runs_gives() {
         check(&[run(3, &[5], vec![(1, doubles(&[Some(1.5)]))]), run(4, &[6], vec![(1, doubles(&[Some(2.0)]))])]);
-        // Out of order; in order again does not mend it.
+        // Out of order; later sorted rows do not change that.
         check(&[run(3, &[5, 7], vec![]), run(4, &[6], vec![]), run(9, &[8], vec![])]);
-        // Columns that come, go, and come in another order; NULLs; text.
+        // Columns that appear, disappear, and change their order; NULLs; text.
         check(&[
             run(1, &[1], vec![(1, doubles(&[Some(-0.0)])), (2, texts(&["a"]))]),
             run(2, &[2], vec![(2, texts(&["one that is longer than twelve"])), (1, doubles(&[Some(1e300)]))]),

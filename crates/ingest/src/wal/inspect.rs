@@ -1,7 +1,7 @@
-//! The log read as it lies, for checks, repairs and backups: nothing is changed, and damage is described.
+//! Reads the log without changes, for checks, repairs and backups, and describes damage.
 //!
-//! In: the files of the log. Out: the commits in them, where the first damage is, and what can still be made out
-//! behind it. The rules are those of [`super::log::replay`].
+//! Input: the files of the log. Output: their commits, the position of the first damage, and the readable commits after
+//! it. The rules are those of [`super::log::replay`].
 
 use super::log::{FILE_HEADER, FileHeader, RECORD_HEADER};
 use super::log::{behind_mark, decode_ops, files, is_hole, is_of_file, newer, path_of, read_record};
@@ -14,14 +14,14 @@ use tidalite_storage::fs::Fs;
 use tidalite_storage::{Error, Result};
 use tidalite_types::{TableId, Txn};
 
-/// What there is of the log.
+/// The content of the log.
 #[derive(Debug, Default)]
 pub struct Inspected {
     /// Files in order of number.
     pub files: Vec<PathBuf>,
     /// The last commit before any damage.
     pub txn: Txn,
-    /// Commits from the one asked for to that one.
+    /// Number of commits from the requested one to `txn`.
     pub commits: u64,
     pub bytes: u64,
     /// The mark of the log, if the folder has one.
@@ -31,18 +31,17 @@ pub struct Inspected {
 
 #[derive(Debug)]
 pub struct LogDamage {
-    /// Which of [`Inspected::files`].
+    /// Index in [`Inspected::files`].
     pub file: usize,
     pub at: u64,
     pub problem: String,
-    /// Commits behind it that are whole, and how many rows they had for each table; those that are not in this list
-    /// cannot be made out.
+    /// Complete commits after the damage, with their number of rows for each table; other commits are unreadable.
     pub behind: BTreeMap<Txn, BTreeMap<TableId, u64>>,
-    /// Which of them deleted rows, and of which table.
+    /// Commits among them that deleted rows, with the table.
     pub deletions: Vec<(Txn, TableId)>,
 }
 
-/// Reads all commits after `from`; `visit` gets those before any damage.
+/// Reads all commits after `from`; `visit` gets the commits before any damage.
 pub fn inspect(fs: &dyn Fs, from: Txn, visit: &mut dyn FnMut(Txn, Vec<Op>) -> Result<()>) -> Result<Inspected> {
     let mark = mark::read(fs)?;
     let mut found = Inspected { txn: from, mark, ..Inspected::default() };
@@ -106,7 +105,7 @@ fn inspect_file(
         if let Some(error) = newer(bytes, path) {
             return Err(error);
         }
-        // A crash between giving the last file its name and its header.
+        // A crash occurred between the naming of the last file and the write of its header.
         let is_empty = is_last && !(0..bytes.len()).step_by(8).any(|at| whole(at).is_some());
         return Ok((0, (!is_empty).then(|| "its header does not match its checksum".to_owned())));
     };
@@ -135,7 +134,7 @@ fn inspect_file(
     Ok((at as u64, is_damaged.then(|| "a synced commit does not match its checksum".to_owned())))
 }
 
-/// Notes the whole commits of a file from `from` on.
+/// Records the complete commits of a file from `from` on.
 fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDamage) {
     let mut at = from.next_multiple_of(8);
     while at + RECORD_HEADER <= bytes.len() {
@@ -158,15 +157,16 @@ fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDa
     }
 }
 
-/// Commits as the log has them, apart from any file: what a backup keeps of the log.
+/// Commits in log format without a file, as stored in a backup.
 #[derive(Clone, Debug, Default)]
 pub struct Commits {
     pub records: Vec<(Txn, Vec<u8>)>,
 }
 
 impl Commits {
-    /// The commits after `from` up to `to` that the files of the log have, from the first without a gap to `to`.
-    /// Files may go, and be used again, while this reads: then it begins later.
+    /// Collects the commits after `from` up to `to` from the log files, from the first without a gap to `to`.
+    ///
+    /// Files may be removed and reused during the call; then the result begins later.
     pub fn collect(fs: &dyn Fs, from: Txn, to: Txn) -> Result<Commits> {
         let mut records: Vec<(Txn, Vec<u8>)> = Vec::new();
         for (number, path) in files(fs)? {
@@ -192,8 +192,9 @@ impl Commits {
         Ok(Commits { records })
     }
 
-    /// As a file of the log with this number. Every commit is taken to have been synced before the next, so that
-    /// damage to any of them is seen.
+    /// Returns the commits as a log file with this number.
+    ///
+    /// Every commit counts as synced before the next, so that damage to any of them is detected.
     #[must_use]
     pub fn to_file(&self, number: u64) -> Vec<u8> {
         let first = self.records.first().map_or(Txn(1), |(txn, _)| *txn);
@@ -213,7 +214,7 @@ impl Commits {
         out.bytes
     }
 
-    /// What [`Commits::to_file`] wrote; `path` is for errors.
+    /// Reads the result of [`Commits::to_file`]; `path` is used in errors.
     pub fn from_file(bytes: &[u8], number: u64, path: &Path) -> Result<Commits> {
         let corrupt = |at: usize| Error::corrupt(format!("{} is corrupt at byte {at}", path.display()));
         if FileHeader::read(bytes, number).is_none() {
@@ -229,7 +230,7 @@ impl Commits {
     }
 }
 
-/// Where the file of the log with this number lies.
+/// Returns the path of the log file with this number.
 #[must_use]
 pub fn log_path(number: u64) -> PathBuf {
     path_of(number)
@@ -243,7 +244,7 @@ mod tests {
     use tidalite_storage::fs::faulty::SimFs;
     use tidalite_types::ErrorKind;
 
-    /// A log of small files with one commit a sync.
+    /// Returns a log of small files with one commit per sync.
     fn log(commits: u64) -> SimFs {
         let fs = SimFs::new(1);
         fs.create_dir_all(Path::new(FOLDER)).unwrap();
@@ -281,7 +282,7 @@ mod tests {
             match found.damage {
                 Some(damage) => {
                     assert!(damage.behind.keys().all(|txn| *txn > found.txn), "byte {at}");
-                    // One record is hit at most, and the header hides none.
+                    // At most one record is damaged, and the header hides none.
                     assert!(found.commits + damage.behind.len() as u64 >= 199, "byte {at}");
                 }
                 None => assert_eq!(found.commits, 200, "byte {at}"),

@@ -1,22 +1,23 @@
-//! Files of records: appended, synced, replayed at open, recycled after a checkpoint.
+//! Log files of records: appended, synced, replayed at open, recycled after a checkpoint.
 //!
 //! A file `wal/<number>` has a header of 64 bytes (magic, number, first commit, CRC32C; epoch of its first record,
-//! CRC32C) and then records, each at a multiple of 8: length u32, CRC32C u32 of all that follows, file number u64, epoch u64, commit u64, payload. Files
-//! are written full of zeros ahead ([`make_spare`]) and used again under a new number, so that a sync writes data and
-//! no metadata; what an old use left behind has another file number. Where every commit is synced they are written past
-//! the system's cache ([`LogWriter::bypass_cache`]): only recovery and backups read them, and a sync has nothing left to
-//! write. The disk takes whole blocks then: the end of what was written is written again with what follows, and zeros
-//! behind it.
+//! CRC32C), followed by records, each aligned to 8 bytes: length u32, CRC32C u32 of all following bytes, file number
+//! u64, epoch u64, commit u64, payload. Files are filled with zeros in advance ([`make_spare`]) and reused under a new
+//! number, so that a sync writes data but no metadata; content of an earlier use has another file number. If every
+//! commit is synced, files are written past the page cache ([`LogWriter::bypass_cache`]): only recovery and backups
+//! read them, and a sync has nothing left to write. The disk then requires whole blocks: the last partial block is
+//! written again with the following records and padding zeros.
 //!
-//! Epochs tell what was synced when. A record has at most the epoch of the one before it plus two, and whatever is two or
-//! more epochs before it was synced before it was written. So the first bad record ends the log when nothing later is
-//! four epochs on from the last good one; else a synced record was damaged, and that is corruption, never silently the
-//! end. Where each group is synced before the next is written, the next is two epochs on; where syncs overlap it is one,
-//! once all before its predecessor's epoch is durable.
+//! Epochs record which records were synced before others were written. A record has at most the epoch of the previous
+//! one plus two. All records two or more epochs before a record were synced before it was written. The first bad record
+//! therefore ends the log if no later record is four epochs after the last good one; otherwise a synced record was
+//! damaged, which is reported as corruption. If each group is synced before the next is written, the next group is two
+//! epochs later. With overlapping syncs it is one epoch later, once all records before its predecessor's epoch are
+//! durable.
 //!
-//! A missing or truncated last file looks like a crash: [`Mark`] has a lower bound of the durable log.
+//! A missing or truncated last file resembles a crash: [`Mark`] has a lower bound of the durable log.
 //!
-//! Crash: at any point. What was acknowledged is there; a record is there whole or not at all.
+//! Crash: possible at any point. Acknowledged commits exist; a record exists completely or not at all.
 
 use super::mark::{self, Durable, Mark};
 use super::record::{Front, Op, decode_front, decode_op, encode_op};
@@ -31,31 +32,32 @@ use tidalite_types::{ErrorKind, Txn};
 
 /// The files have no suffix, so that scripts that delete `*.log` do not match them.
 pub const FOLDER: &str = "wal";
-/// The folder of the log in earlier builds, with files `<number>.log`. They are read and released, never written.
+/// Folder of the log in earlier builds, with files `<number>.log`, which are read and released, but never written.
 pub const OLD_FOLDER: &str = "log";
 pub(super) const MAGIC: &[u8; 8] = b"TIDELOG1";
-/// The first bytes of files of every format; the digit of the format follows.
+/// First bytes of files of every format, followed by the digit of the format.
 const MAGIC_OF_ALL: &[u8; 7] = b"TIDELOG";
 pub(super) const FILE_HEADER: u64 = 64;
 pub(super) const RECORD_HEADER: usize = 32;
-/// Released files kept for later use: as many as a checkpoint mostly releases. Each one more is written full of zeros.
+/// Largest number of released files kept as spares: as many as a typical checkpoint releases. New spares must be filled
+/// with zeros.
 const SPARES_MAX: usize = 8;
-/// The first file after an open is short: soon there is a spare, whose syncs are faster.
+/// Size of the first file after an open, which is short: soon there is a spare, whose syncs are faster.
 const FIRST_FILE_BYTES: u64 = 4 << 20;
-/// Room for a few commands.
+/// Smallest size of a file, enough for a few commands.
 const LEAST_FILE_BYTES: u64 = 1 << 20;
 const NEW_SPARE: &str = "spare-new";
-/// Written and synced at once while a spare is made: commits want to sync meanwhile.
+/// Size of a write and sync while a spare is made, because commits are synced in between.
 const SPARE_STEP: usize = 1 << 20;
-/// The end of a file where only what frees space is written: on a full disk tables, partitions and rows can be removed.
-/// A few commands have room in it.
+/// Part of a file that is reserved for commits that free space: on a full disk, tables, partitions and rows can be
+/// removed. A few commits fit.
 const KEPT_BYTES: u64 = 1 << 20;
 
-/// Records waiting to be written together.
+/// Records that are written together.
 #[derive(Debug, Default)]
 pub struct Group {
     encoder: Encoder,
-    /// Where the records begin: before them there is room for the end of what was written before.
+    /// Start of the records, after space for the end of the previous write.
     from: usize,
     /// Starts and commits of the records.
     records: Vec<(usize, Txn)>,
@@ -89,7 +91,7 @@ impl Group {
         self.records.clear();
     }
 
-    /// Makes it empty, to be written behind so many bytes in a write that begins at a multiple of `unit`.
+    /// Clears the group, with space for `tail_bytes` in a write aligned to `unit`.
     fn begin_behind(&mut self, tail_bytes: usize, unit: usize) {
         self.records.clear();
         self.encoder.bytes.clear();
@@ -97,8 +99,9 @@ impl Group {
         self.encoder.bytes.resize(self.from, 0);
     }
 
-    /// What is written at once: `tail`, the records, and zeros up to a multiple of `unit`. Where the records lie already
-    /// as [`Group::begin_behind`] has it, they stay there.
+    /// Returns the bytes of a write: `tail`, the records, and zeros up to a multiple of `unit`.
+    ///
+    /// Records that [`Group::begin_behind`] has placed are not moved.
     fn behind(&mut self, tail: &[u8], unit: usize) -> &[u8] {
         let count = self.byte_count();
         let len = (tail.len() + count).next_multiple_of(unit);
@@ -129,22 +132,22 @@ impl Group {
     }
 }
 
-/// The end of the log. One owner writes it.
+/// The end of the log. A single owner writes it.
 #[derive(Debug)]
 pub struct LogWriter {
     fs: Arc<dyn Fs>,
     file_bytes: u64,
     current: Current,
-    /// Files before the current one that are still needed, oldest first.
+    /// Required files before the current one, oldest first.
     full: VecDeque<Full>,
     spares: Vec<(PathBuf, u64)>,
     next_spare: u64,
     epoch: u64,
-    /// The last commit written.
+    /// The last written commit.
     txn: Txn,
     mark: Arc<Mark>,
     bypasses_cache: bool,
-    /// Why nothing can be written any more.
+    /// The reason why nothing can be written any more.
     poison: Option<String>,
 }
 
@@ -163,17 +166,17 @@ struct Current {
     file: Arc<dyn File>,
     path: PathBuf,
     len: u64,
-    /// The end of it, which is written again with what follows: what is more than a multiple of the unit of writes.
+    /// The last partial block, which is written again with the following records.
     tail: Vec<u8>,
     capacity: u64,
-    /// Up to where it is known to be durable.
+    /// Position up to which the file is known to be durable.
     durable: u64,
-    /// Where the records of the current epoch begin.
+    /// Start of the records of the current epoch.
     epoch_began: u64,
 }
 
 impl Current {
-    /// Writes what is in `group` behind what there is, and makes it empty.
+    /// Appends the records of `group` and clears it.
     fn append(&mut self, group: &mut Group) -> Result<()> {
         let unit = self.file.write_unit();
         let count = group.byte_count();
@@ -189,7 +192,7 @@ impl Current {
     }
 }
 
-/// What was written to the log and is to be made durable, by any thread.
+/// Written log content to be made durable by any thread.
 #[derive(Clone, Debug)]
 pub struct Unsynced {
     file: Arc<dyn File>,
@@ -200,15 +203,16 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
-    /// Makes all of it durable, and all that was written before.
+    /// Makes the content durable, including everything written before.
     pub fn sync(&self) -> Result<()> {
         self.file.sync().map_err(|e| Error::io("sync", &self.path, e))
     }
 }
 
 impl LogWriter {
-    /// Begins a new file after what [`replay`] found. Files are allocated with `file_bytes`; a larger commit makes a
-    /// larger file.
+    /// Starts a new file after the result of [`replay`].
+    ///
+    /// Files are allocated with `file_bytes`; a larger commit makes a larger file.
     pub fn begin(fs: Arc<dyn Fs>, found: Replayed, file_bytes: u64) -> Result<LogWriter> {
         let mut spares = found.spares;
         let next_spare = spares.len() as u64 + found.number;
@@ -217,7 +221,7 @@ impl LogWriter {
         let mark = Arc::new(Mark::open(fs.clone())?);
         let start = FileHeader { first: found.txn.next(), epoch: Some(epoch) };
         let mut begin = |bytes| begin_file(&*fs, &mut spares, found.number + 1, start, bytes, false);
-        // On a full disk, so that a database can be opened to remove something.
+        // With a full disk a smaller file is tried, so that a database can be opened to remove data.
         let current = match begin(first_bytes) {
             Err(error) if error.kind() == ErrorKind::Unavailable && first_bytes > LEAST_FILE_BYTES => {
                 begin(LEAST_FILE_BYTES).map_err(|_| error)?
@@ -225,7 +229,7 @@ impl LogWriter {
             begun => begun?,
         };
         mark.note(Durable { file: current.number, bytes: FILE_HEADER, txn: found.txn });
-        // A failure is retried by the next write of the mark; `release` removes no file before that.
+        // The next write of the mark retries after a failure; `release` removes no file before that.
         let _ = mark.write();
         Ok(LogWriter {
             fs,
@@ -248,32 +252,36 @@ impl LogWriter {
         &self.mark
     }
 
-    /// Whether files are written past the system's cache from the next one on, if they were written before
-    /// ([`make_spare`]). Who does not sync every commit is faster with the cache.
+    /// Sets if files are written past the page cache, from the next file on, if they were filled before
+    /// ([`make_spare`]).
+    ///
+    /// Without a sync of every commit, the cache is faster.
     pub fn bypass_cache(&mut self, yes: bool) {
         self.bypasses_cache = yes;
     }
 
-    /// Makes sure `bytes` more can be written; afterwards a full disk cannot stop them. Fails without harm. Leaves the
-    /// end of a file to what frees space.
+    /// Reserves space for `bytes`, so that a full disk cannot prevent their write.
+    ///
+    /// Fails without side effects. Leaves the end of a file to commits that free space.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
         let capacity = self.current.capacity;
         self.reserve_before(bytes, capacity - kept_bytes(capacity))
     }
 
-    /// As [`LogWriter::reserve`], for commits that free space: where the disk has no room for another file of the log,
-    /// there is some left in this one.
+    /// Reserves space for commits that free space, like [`LogWriter::reserve`].
+    ///
+    /// If the disk has no space for another log file, the reserved end of this file is used.
     pub fn reserve_to_free(&mut self, bytes: u64) -> Result<()> {
         self.reserve_before(bytes, self.current.capacity)
     }
 
-    /// In the current file if that ends before `end`, else in the next one.
+    /// Reserves space in the current file if it ends before `end`, otherwise in the next file.
     fn reserve_before(&mut self, bytes: u64, end: u64) -> Result<()> {
         self.check()?;
         if self.current.len + bytes <= end {
             return Ok(());
         }
-        // A file is left only when all of it is durable, so that no later file can exist behind a hole.
+        // A file is completed only when all of it is durable, so that no later file can exist after a gap.
         self.sync()?;
         self.step_epoch();
         let capacity = match FILE_HEADER + bytes {
@@ -291,10 +299,10 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes the group, for which room was reserved, and makes it empty. Durable after [`LogWriter::sync`].
+    /// Writes the group, whose space was reserved, and clears it. Durable after [`LogWriter::sync`].
     pub fn append(&mut self, group: &mut Group) -> Result<()> {
         self.check()?;
-        // Only when the room reserved was estimated too small; commits already decided hang on it.
+        // Only if the reserved space was underestimated; decided commits depend on it.
         self.reserve_to_free(group.byte_count() as u64).map_err(|e| self.poisoned(e))?;
         self.step_epoch();
         group.seal(self.current.number, self.epoch);
@@ -304,7 +312,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Whether all that was written is known to be durable.
+    /// Returns true if everything written is known to be durable.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         self.current.durable == self.current.len
@@ -320,16 +328,17 @@ impl LogWriter {
         Ok(())
     }
 
-    /// All that was written and may not be durable yet. Who syncs it says so with [`LogWriter::note_synced`] or
-    /// [`LogWriter::note_failed`], in the order in which it was written: a failed sync may have been the one that a later
-    /// one's bytes were lost in.
+    /// Returns everything that was written and may not be durable.
+    ///
+    /// The syncing thread reports with [`LogWriter::note_synced`] or [`LogWriter::note_failed`], in the order of the
+    /// writes: the bytes of a later sync may have been lost in a failed earlier one.
     #[must_use]
     pub fn unsynced(&self) -> Unsynced {
         let Current { number, ref file, ref path, len, .. } = self.current;
         Unsynced { file: file.clone(), path: path.clone(), number, len, txn: self.txn }
     }
 
-    /// That, and all before it, was synced.
+    /// Records that this content, and everything before it, was synced.
     pub fn note_synced(&mut self, synced: &Unsynced) {
         if synced.number == self.current.number {
             self.current.durable = self.current.durable.max(synced.len);
@@ -337,18 +346,18 @@ impl LogWriter {
         }
     }
 
-    /// A sync of another thread failed.
+    /// Records that a sync of another thread failed.
     pub fn note_failed(&mut self, why: &str) {
         self.poison.get_or_insert_with(|| why.to_owned());
     }
 
-    /// Whether so much more can be written without leaving the current file, whose syncs must have ended then.
+    /// Returns true if `bytes` fit the current file; a file may only be completed after all its syncs have ended.
     #[must_use]
     pub fn has_room(&self, bytes: u64) -> bool {
         self.current.len + bytes <= self.current.capacity - kept_bytes(self.current.capacity)
     }
 
-    /// Before a record is written: gives it the next epoch that it may have.
+    /// Advances the epoch to the next permitted one before a record is written.
     fn step_epoch(&mut self) {
         let current = &mut self.current;
         if current.len > current.epoch_began && current.durable >= current.epoch_began {
@@ -357,13 +366,14 @@ impl LogWriter {
         }
     }
 
-    /// Bytes a recovery would have to read.
+    /// Returns the bytes that a recovery would read.
     #[must_use]
     pub fn byte_count(&self) -> u64 {
         self.full.iter().map(|f| f.bytes).sum::<u64>() + self.current.len
     }
 
-    /// Gives up files with nothing after `txn`. Those kept as spares are used again; failing at that loses nothing.
+    /// Releases files without commits after `txn`. Spares are kept for reuse; a failure to keep one is harmless.
+    ///
     /// Writes the mark first, so that the mark names a later file before a file is removed.
     pub fn release(&mut self, txn: Txn) {
         if self.mark.write().is_err() {
@@ -382,13 +392,14 @@ impl LogWriter {
         }
     }
 
-    /// Whether the next file would have to be allocated, for want of one that [`make_spare`] made or that is free.
+    /// Returns true if the next file would have to be allocated, because there is neither a file of [`make_spare`] nor
+    /// a released one.
     #[must_use]
     pub fn wants_spare(&self) -> bool {
         self.spares.is_empty()
     }
 
-    /// Takes over what [`make_spare`] made.
+    /// Adds the file of [`make_spare`].
     pub fn add_spare(&mut self) {
         self.spares.push((PathBuf::from(FOLDER).join(NEW_SPARE), self.file_bytes));
     }
@@ -399,7 +410,7 @@ impl LogWriter {
         self.poison.as_deref()
     }
 
-    /// Whether it takes commits.
+    /// Fails if the log rejects commits.
     pub fn check(&self) -> Result<()> {
         match &self.poison {
             None => Ok(()),
@@ -410,17 +421,18 @@ impl LogWriter {
         }
     }
 
-    /// After a failed write or sync nobody knows what the file holds; going on would build on sand.
+    /// Rejects all further commits: after a failed write or sync the content of the file is unknown.
     fn poisoned(&mut self, error: Error) -> Error {
         self.poison = Some(error.to_string());
         error
     }
 }
 
-/// Makes a file for later use. Its blocks are written, not only allocated: file systems note the first write to a block
-/// in their own journal, which a sync then has to write, too. To be called for a log that wants a spare, from any
-/// thread; then the log has to be told. `bypass_cache` as that log does; `pause` is told how long each step kept the disk
-/// busy, and may wait.
+/// Makes a file for later use, from any thread, for a log that wants a spare; the log must then be notified.
+///
+/// Its blocks are written, not only allocated: file systems record the first write to a block in their journal, which a
+/// sync would have to write, too. `bypass_cache` is the setting of the log; `pause` gets the time of each disk
+/// operation, and may wait.
 pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool, pause: impl Fn(Duration)) -> Result<()> {
     let path = PathBuf::from(FOLDER).join(NEW_SPARE);
     let _ = fs.remove(&path);
@@ -445,12 +457,12 @@ pub fn make_spare(fs: &dyn Fs, file_bytes: u64, bypass_cache: bool, pause: impl 
     })
 }
 
-/// How much of a file of this capacity is left to what frees space.
+/// Returns the size of the part of a file that is reserved for commits that free space.
 fn kept_bytes(capacity: u64) -> u64 {
     if capacity < LEAST_FILE_BYTES { 0 } else { KEPT_BYTES.min(capacity / 4) }
 }
 
-/// Whether no write to a file of this capacity is cut short by its end.
+/// Returns true if no write to a file of this capacity is cut short by its end.
 fn takes_direct_writes(capacity: u64) -> bool {
     capacity.is_multiple_of(DIRECT_UNIT as u64)
 }
@@ -459,7 +471,7 @@ pub(super) fn path_of(number: u64) -> PathBuf {
     PathBuf::from(FOLDER).join(format!("{number:016x}"))
 }
 
-/// The files of the log, in order of number.
+/// Returns the log files in order of number.
 pub(super) fn files(fs: &dyn Fs) -> Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();
     for (folder, end) in [(OLD_FOLDER, ".log"), (FOLDER, "")] {
@@ -472,7 +484,7 @@ pub(super) fn files(fs: &dyn Fs) -> Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
-/// Removes spares: a spare may have records of an earlier use.
+/// Removes spares, which may have records of an earlier use.
 fn remove_spares(fs: &dyn Fs) -> Result<()> {
     for folder in [OLD_FOLDER, FOLDER] {
         let names = fs.list(Path::new(folder)).map_err(|e| Error::io("list", Path::new(folder), e))?;
@@ -521,7 +533,7 @@ fn begin_file(
     bypass_cache: bool,
 ) -> Result<Current> {
     let path = path_of(number);
-    // Left by an attempt that failed before anything was written behind its header.
+    // A file of a failed attempt, with nothing written after its header.
     let _ = fs.remove(&path);
     let spare = spares.pop_if(|s| s.1 == capacity);
     let file = match &spare {
@@ -537,8 +549,8 @@ fn begin_file(
             let _ = fs.remove(&path);
         })?;
     }
-    // The name is durable before the content changes: a file recycled from an old number must not be found under
-    // that number with the header of another.
+    // The name is durable before the content changes: a recycled file must not be found under its old number with the
+    // header of another.
     fs.sync_dir(Path::new(FOLDER)).map_err(|e| Error::io("sync", Path::new(FOLDER), e))?;
     let (durable, epoch_began) = (FILE_HEADER, FILE_HEADER);
     let mut begun = Current { number, file, path, len: 0, tail: Vec::new(), capacity, durable, epoch_began };
@@ -549,7 +561,7 @@ fn begin_file(
     Ok(begun)
 }
 
-/// What there was when the log was opened.
+/// The state of the log at open.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// The last commit.
@@ -560,7 +572,7 @@ pub struct Replayed {
     spares: Vec<(PathBuf, u64)>,
 }
 
-/// Reads every commit after `from`, in order, and makes what was read durable.
+/// Reads every commit after `from`, in order, and makes the content that was read durable.
 pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Result<()>) -> Result<Replayed> {
     let mut found = Replayed { txn: from, ..Replayed::default() };
     remove_spares(fs)?;
@@ -581,7 +593,7 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
             }
             let is_last = i + 1 == files.len() && mark.is_none_or(|mark| number > mark.file);
             if is_last && !(0..bytes.len()).step_by(8).any(is_record) {
-                // A crash came between giving the file its name and its header.
+                // A crash occurred between the naming of the file and the write of its header.
                 let _ = fs.remove(&path);
                 break;
             }
@@ -596,13 +608,13 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
                 found.txn
             )));
         }
-        // Even if no record of it is left: epochs only grow.
+        // Even if the file has no record: epochs only grow.
         found.epoch = found.epoch.max(header.epoch_before().unwrap_or(0));
         let len = replay_file(&bytes, number, header, &path, &mut found, &mut visit)?;
         found.files.push_back(Full { path: path.clone(), last: found.txn, bytes: len });
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
         if len > FILE_HEADER {
-            // A commit is written to a file only once those before it are durable.
+            // A commit is written to a file only after the commits of previous files are durable.
             unsure.clear();
         }
         bytes.truncate(len as usize);
@@ -611,9 +623,9 @@ pub fn replay(fs: &dyn Fs, from: Txn, mut visit: impl FnMut(Txn, Ops<'_>) -> Res
     if let Some((path, problem)) = behind_mark(mark, &files, found.txn) {
         return Err(Error::corrupt(format!("{} is corrupt: {problem}", path.display())));
     }
-    // Rows that will be shown must not vanish in a power loss that comes after. The last file with commits was perhaps
-    // left after a failed sync, as was the header of one behind it that could not be begun; then the system shows bytes
-    // that it counts as written but the disk does not have, and syncs them only if they are written again.
+    // Rows that will be visible must survive a later power loss. The last file with commits may follow a failed sync,
+    // as may the header of a following file that could not be started. The system may then treat bytes as written that
+    // are not on the disk, and a sync writes them only if they are written again.
     for (file, path, bytes) in unsure {
         file.write_all_at(&bytes, 0).map_err(|e| Error::io("write", &path, e))?;
         file.sync().map_err(|e| Error::io("sync", &path, e))?;
@@ -652,12 +664,12 @@ fn replay_file(
     Ok(at as u64)
 }
 
-/// The operations of a commit, still to be read.
+/// The remaining operations of a commit.
 #[derive(Debug)]
 pub struct Ops<'a> {
     pub d: Decoder<'a>,
     left: u32,
-    /// Where the record stands.
+    /// Position of the record.
     path: &'a Path,
     at: u64,
 }
@@ -669,7 +681,7 @@ impl<'a> Ops<'a> {
         Ok(ops)
     }
 
-    /// The next operation; of rows all but the columns, which then are at the front of `d` and have to be taken off it.
+    /// Returns the next operation; columns of rows are left at the front of `d` and must be consumed.
     pub fn next_front(&mut self) -> Result<Option<Front>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
@@ -702,15 +714,16 @@ pub(super) fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record
     is_whole.then_some(Record { epoch, txn, payload })
 }
 
-/// Whether a record that began here could be one of this file: cheap, and almost always false.
+/// Returns true if a record of this file may start here: a cheap test that is rarely true.
 pub(super) fn is_of_file(bytes: &[u8], at: usize, number: u64) -> bool {
     bytes.get(at + 8..at + 16) == Some(&number.to_le_bytes())
 }
 
-/// Whether behind the end of what is whole, at `at`, stands a record that was written when the one missing had been
-/// synced. `epoch` is that of the last record before: the one missing has at most two more, and what is two more than
-/// that was written when it was durable. When it is not known, the first whole one behind may have been written together
-/// with the one missing.
+/// Returns true if a record after the end of the valid part, at `at`, proves that the missing record was synced.
+///
+/// `epoch` is that of the last record before: the missing record has at most two more, and a record with two more than
+/// that was written when the missing one was durable. If `epoch` is unknown, the first complete record after the gap
+/// may have been written together with the missing one.
 pub(super) fn is_hole(bytes: &[u8], at: usize, number: u64, epoch: Option<u64>) -> bool {
     let places = (at.next_multiple_of(8)..bytes.len().saturating_sub(RECORD_HEADER)).step_by(8);
     let whole = |at: usize| is_of_file(bytes, at, number).then(|| read_record(bytes, at, number)).flatten();
@@ -719,12 +732,12 @@ pub(super) fn is_hole(bytes: &[u8], at: usize, number: u64, epoch: Option<u64>) 
     later.any(|later| later >= epoch.saturating_add(4))
 }
 
-/// How a file begins.
+/// The header of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileHeader {
-    /// The first commit that can be in it.
+    /// The first commit that the file may contain.
     pub first: Txn,
-    /// Of its first record; files of earlier releases do not say.
+    /// Epoch of its first record; `None` in files of earlier releases.
     pub epoch: Option<u64>,
 }
 
@@ -754,7 +767,7 @@ impl FileHeader {
         Some(FileHeader { first: Txn(first), epoch })
     }
 
-    /// The epoch that the record before its first had at least.
+    /// Returns the lower bound of the epoch of the record before its first record.
     pub fn epoch_before(self) -> Option<u64> {
         self.epoch.map(|epoch| epoch.saturating_sub(2))
     }

@@ -1,16 +1,16 @@
 //! The mark of the log: which file was its last and how much of the log was durable.
 //!
-//! A last file that is missing, cut or zeroed looks like a log that ended earlier. The mark is a lower bound that lies
-//! in another folder: at an open the log must have the file that the mark names, and every commit up to the mark's.
-//! A write of the mark costs a sync, so commits do not write the mark: a rotation of the log, a release of files, a clean
-//! close and the thread of jobs do.
+//! A last file that is missing, truncated or zeroed resembles a log that ended earlier. The mark is a lower bound in
+//! another folder: at open the log must have the file that the mark names, and every commit up to the mark's. A write
+//! of the mark costs a sync, so commits do not write the mark. It is written by a rotation of the log, a release of
+//! files, a clean close and the jobs thread.
 //!
 //! `wal-mark` has two slots, at 0 and at 4,096, written alternately: magic, sequence u64, file u64, bytes u64, commit u64,
 //! CRC32C u32 of the 40 bytes before. The valid slot with the greatest sequence counts. A file without a valid slot
 //! is no mark.
 //!
-//! Always: the log is synced up to the position of a slot before the slot is written. Crash: at any point; the mark has
-//! the position before the write or the position that was being written.
+//! Invariant: the log is synced up to the position of a slot before the slot is written. Crash: possible at any point;
+//! the mark has the position before the write or the position that was being written.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ use tidalite_types::Txn;
 pub const PATH: &str = "wal-mark";
 const MAGIC: &[u8; 8] = b"TIDEMRK1";
 const SLOT_BYTES: usize = 44;
-/// Slots lie in different blocks of a disk.
+/// Slots are in different blocks of a disk.
 const SLOT_DISTANCE: u64 = 4096;
 
 /// A position of the log up to which the log is durable.

@@ -1,9 +1,8 @@
-//! The write-ahead log: what is committed, in order, durable before anybody is told.
+//! The write-ahead log: commits in order, durable before they are acknowledged.
 //!
-//! Reading order: [`columns`] a column as bytes; [`record`] a commit as bytes; [`gathered`] rows of many
-//! commits read as one run; [`log`] files of records: appended,
-//! synced, replayed, recycled; [`mark`] a lower bound of the durable log; [`checkpoint`] what lets go of old ones;
-//! [`inspect`] the log read without touching it.
+//! Reading order: [`columns`] encoding of a column; [`record`] encoding of a commit; [`gathered`] rows of many commits
+//! read as one run; [`log`] files of records: appended, synced, replayed, recycled; [`mark`] a lower bound of the
+//! durable log; [`checkpoint`] the rows that replace old log files; [`inspect`] reading the log without changes.
 
 pub mod checkpoint;
 pub mod columns;

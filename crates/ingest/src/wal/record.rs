@@ -1,6 +1,6 @@
-//! A commit as bytes: its number and the operations it consists of.
+//! Encodes a commit: its number and its operations.
 //!
-//! Operations carry ids and physical values only, so that replaying them decides nothing again.
+//! Operations contain only ids and physical values, so that a replay makes no decisions.
 
 use super::columns::{decode_column, encode_column};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum Op {
     DropTable {
         table: TableId,
     },
-    /// A column added, dropped or renamed, or the table renamed: the whole schema as it is from here on.
+    /// A column was added, dropped or renamed, or the table was renamed; contains the new schema.
     SetSchema {
         table: TableId,
         schema: Arc<TableSchema>,
@@ -27,7 +27,7 @@ pub enum Op {
     Truncate {
         table: TableId,
     },
-    /// The intervals `[lo, hi)` of the partitions removed.
+    /// The intervals `[lo, hi)` of the removed partitions.
     DropPartitions {
         table: TableId,
         partitions: Vec<(i64, i64)>,
@@ -41,13 +41,14 @@ pub enum Op {
         table: TableId,
         run: Run,
     },
-    /// Rows that are deleted, or replaced by rows of this commit that follow.
+    /// Rows that are deleted, or replaced by following rows of this commit.
     Delete {
         table: TableId,
         dead: Arc<DeadRows>,
     },
-    /// At which times rows of a table changed that a materialized view follows, where other operations of the commit do
-    /// not say; in a checkpoint all that views have not seen yet, of commits after `since`.
+    /// Changed times of a base table of a materialized view, if other operations of the commit do not imply them.
+    ///
+    /// In a checkpoint: all changes of commits after `since` that views have not processed.
     Times {
         table: TableId,
         since: Txn,
@@ -72,7 +73,7 @@ impl Op {
     }
 }
 
-/// Appends one operation. Tag u8, table u32, then what the tag needs.
+/// Appends one operation: tag u8, table u32, then the fields of the tag.
 pub fn encode_op(op: &Op, e: &mut Encoder) {
     e.u8(match op {
         Op::CreateTable { .. } => 1,
@@ -107,7 +108,7 @@ pub fn decode_op(d: &mut Decoder<'_>) -> Result<Op, Malformed> {
     decode_front(d)?.whole(d)
 }
 
-/// What stands at the front of a record: rows are announced first, so that a reader may take their columns as it likes.
+/// The front of an operation: the columns of rows follow separately, so that a reader may decode them in any way.
 #[derive(Debug)]
 pub enum Front {
     Op(Op),
@@ -115,7 +116,7 @@ pub enum Front {
 }
 
 impl Front {
-    /// With the columns of rows, taken off the front of `d`.
+    /// Completes the operation with the columns of rows from the front of `d`.
     pub fn whole(self, d: &mut Decoder<'_>) -> Result<Op, Malformed> {
         Ok(match self {
             Front::Op(op) => op,
@@ -195,7 +196,7 @@ fn encode_run(run: &Run, e: &mut Encoder) {
     }
 }
 
-/// A run but for its columns, which follow in the record.
+/// A run without its columns, which follow in the record.
 #[derive(Clone, Copy, Debug)]
 pub struct RunHead {
     pub rows: usize,
@@ -214,7 +215,7 @@ impl RunHead {
         Ok(RunHead { rows, txns, is_sorted, time_range, columns: d.u32()? })
     }
 
-    /// Takes the columns off the front of `d`.
+    /// Decodes the columns from the front of `d`.
     pub fn decode(self, d: &mut Decoder<'_>) -> Result<Run, Malformed> {
         let mut columns = Vec::new();
         for _ in 0..self.columns {
@@ -227,7 +228,7 @@ impl RunHead {
     }
 }
 
-/// What stands before each column of a run.
+/// Decodes the header of each column of a run.
 pub(super) fn decode_column_head(d: &mut Decoder<'_>) -> Result<(ColumnId, Physical), Malformed> {
     Ok((ColumnId(d.u32()?), physical_of(d.u8()?)?))
 }

@@ -25,7 +25,7 @@ fn every_decimal_that_fits_has_its_integer() {
     for _ in 0..200_000 {
         let (scale, digits) = (rng.i8(0..=15), rng.u32(1..50));
         let d = rng.i64(-INT_MAX..=INT_MAX) >> (51 - digits);
-        // The decimal as a text is what a user writes; the parser of std rounds it rightly.
+        // Users write decimals as text; the parser of std rounds text correctly.
         let sign = if d < 0 { "-" } else { "" };
         let v: f64 = format!("{sign}{}e-{scale}", d.unsigned_abs()).parse().unwrap();
         if d != 0 {
@@ -43,7 +43,7 @@ fn integers_give_their_values_back_on_every_path() {
         let (mut plain, mut fast) = (vec![0; values.len()], vec![0; values.len()]);
         let (lo, hi, misses) = integers_plain(&values, scale, &mut plain);
         let found = integers(&values, scale, &mut fast);
-        // The fast way may miss where multiplying by an inexact power is off by one, never the other way round.
+        // The fast path may miss if multiplication by an inexact power is off by one; the reverse never happens.
         for ((v, plain), fast) in values.iter().zip(&plain).zip(&fast) {
             assert!(plain == fast || *fast == MISS && scale < 0, "{v} at {scale}: {plain} {fast}");
             assert!(*fast == MISS || super::value::<f64>(*fast, scale).to_bits() == v.to_bits());
@@ -66,7 +66,7 @@ fn assert_unpacked<T: Decimal + std::fmt::Debug>(distances: &[u64], width: u32, 
     unpack(&mut unpacker, lines, width, (base, scale), distances.len(), &mut fast);
     let mut plain: Vec<T> = Vec::with_capacity(distances.len());
     unpack_plain(unpacker.words(), lines, width, (base, scale), &mut plain.spare_capacity_mut()[..distances.len()]);
-    // SAFETY: they were just written.
+    // SAFETY: `unpack_plain` has written all of them.
     unsafe { plain.set_len(distances.len()) };
     for (row, x) in distances.iter().enumerate() {
         let defined: T = super::value(base + *x as i64, scale);

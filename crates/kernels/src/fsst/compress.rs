@@ -1,15 +1,15 @@
-//! Text to codes: at each place the longest symbol found there, by a table of one symbol a slot.
+//! Converts text to codes: the longest matching symbol at each position, with one candidate per hash slot.
 
 use super::{ESCAPE, SYMBOL_BYTES_MAX, Symbol, SymbolTable};
 
-/// Slots for symbols of three bytes and more.
+/// Number of slots for symbols of three or more bytes.
 const SLOTS: usize = 2048;
 
-/// A symbol of three bytes or more; nothing matches a free slot.
+/// A symbol of three or more bytes. A free slot matches nothing.
 #[derive(Clone, Copy)]
 struct Slot {
     bytes: u64,
-    /// Of the bytes that count.
+    /// Mask of the bytes that are compared.
     mask: u64,
     code: u8,
     len: u8,
@@ -17,17 +17,17 @@ struct Slot {
 
 const FREE: Slot = Slot { bytes: 1, mask: 0, code: 0, len: 0 };
 
-/// What stands for a place in the text.
+/// The symbol that matches at a position of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
-    /// [`ESCAPE`] when no symbol does.
+    /// [`ESCAPE`] if no symbol matches.
     pub code: u8,
     pub len: u8,
 }
 
 pub struct Compressor {
     slots: Vec<Slot>,
-    /// By two bytes: the symbol of two bytes, or of the first one.
+    /// Indexed by two bytes: the symbol of both bytes, or of the first byte.
     pairs: Vec<Match>,
     bytes: [Match; 256],
 }
@@ -48,7 +48,7 @@ impl Compressor {
         own
     }
 
-    /// Puts `table` in the place of the one before.
+    /// Replaces the table.
     pub(super) fn reset(&mut self, table: &SymbolTable) {
         self.slots.fill(FREE);
         self.pairs.fill(NO_SYMBOL);
@@ -77,12 +77,12 @@ impl Compressor {
         }
     }
 
-    /// Whether symbol `symbol` would find its slot taken by one of `before`.
+    /// Returns the slot of a symbol; `None` for symbols of one or two bytes, which need no slot.
     pub(super) fn slot(symbol: Symbol) -> Option<usize> {
         (symbol.len > 2).then(|| slot_of(symbol.bytes))
     }
 
-    /// What stands for the beginning of the `left` ≥ 1 bytes that `word` begins with.
+    /// Returns the longest match at the start of `word`, of which `left` ≥ 1 bytes are text.
     #[inline(always)]
     pub(super) fn at(&self, word: u64, left: usize) -> Match {
         let slot = &self.slots[slot_of(word)];
@@ -95,13 +95,13 @@ impl Compressor {
     /// Appends the codes of the string `text[from..from + len]`.
     ///
     /// # Panics
-    /// When the text does not go on for 8 bytes behind the string.
+    /// Panics if fewer than 8 bytes of text follow the string.
     #[inline]
     pub fn compress(&self, text: &[u8], from: usize, len: usize, codes: &mut Vec<u8>) {
         let end = from + len;
         assert!(end + SYMBOL_BYTES_MAX <= text.len(), "a string at the end of its text");
         let before = codes.len();
-        // Two bytes for each at most.
+        // At most two bytes per byte of text.
         codes.resize(before + 2 * len, 0);
         let out = &mut codes[before..];
         let (mut at, mut written) = (from, 0);
@@ -124,7 +124,7 @@ fn mask_of(symbol: Symbol) -> u64 {
     u64::MAX >> (64 - 8 * u32::from(symbol.len))
 }
 
-/// By the first three bytes.
+/// Hashes the first three bytes.
 #[inline(always)]
 fn slot_of(word: u64) -> usize {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,13 +1,13 @@
-//! Codes to text: a symbol is stored as 8 bytes, and the next one begins behind those that count.
+//! Converts codes to text: each symbol is written as 8 bytes, and the next symbol overwrites the unused bytes.
 
 use super::{ESCAPE, SYMBOL_BYTES_MAX, SymbolTable};
 
-/// Bytes that a text being decompressed needs behind its end.
+/// Bytes that the output needs after the end of the text.
 pub const SLACK_BYTES: usize = 64;
 
 pub struct Decompressor {
     symbols: [u64; 256],
-    /// 0 of codes without a symbol.
+    /// 0 for codes without a symbol.
     lens: [u8; 256],
 }
 
@@ -27,7 +27,7 @@ impl Decompressor {
         own
     }
 
-    /// How many bytes of text `codes` stand for; `None` if one of them has no symbol or the byte behind an escape is
+    /// Returns the size of the text of `codes`, or `None` if a code has no symbol or the byte after an escape is
     /// missing.
     #[must_use]
     pub fn text_bytes(&self, codes: &[u8]) -> Option<usize> {
@@ -46,10 +46,11 @@ impl Decompressor {
         Some(bytes)
     }
 
-    /// Writes the text of `codes` to the beginning of `text` and says how long it is. What comes behind it changes.
+    /// Writes the text of `codes` to the beginning of `text` and returns its length. Bytes after the text are
+    /// overwritten.
     ///
-    /// Stops where less than 8 bytes are left for a symbol: with [`SLACK_BYTES`] more than the text takes it is
-    /// whole.
+    /// Stops if fewer than 8 bytes are left for a symbol. The text is complete if `text` has [`SLACK_BYTES`] more bytes
+    /// than required.
     pub fn decompress(&self, codes: &[u8], text: &mut [u8]) -> usize {
         let (mut at, mut end) = self.decompress_lines(codes, text);
         while let Some(code) = codes.get(at) {
@@ -66,7 +67,7 @@ impl Decompressor {
         end
     }
 
-    /// Eight codes at a time, as far as there is room for them; how many were read, how much is written.
+    /// Decodes eight codes at a time while `text` has space; returns the codes read and the bytes written.
     #[inline]
     fn decompress_lines(&self, codes: &[u8], text: &mut [u8]) -> (usize, usize) {
         let (mut at, mut end) = (0, 0);
@@ -79,7 +80,7 @@ impl Decompressor {
                 at += 8;
             } else {
                 line[..symbols].iter().for_each(|code| end = self.put(*code, text, end));
-                // The line is followed by a code at least.
+                // At least one code follows the line.
                 text[end] = codes[at + symbols + 1];
                 (at, end) = (at + symbols + 2, end + 1);
             }
@@ -87,8 +88,10 @@ impl Decompressor {
         (at, end)
     }
 
+    /// Writes the symbol of `code` at `end` and returns the end of the symbol.
+    ///
     /// # Panics
-    /// When less than 8 bytes are left.
+    /// Panics if fewer than 8 bytes are left.
     #[inline(always)]
     fn put(&self, code: u8, text: &mut [u8], end: usize) -> usize {
         text[end..end + SYMBOL_BYTES_MAX].copy_from_slice(&self.symbols[usize::from(code)].to_le_bytes());
@@ -96,7 +99,7 @@ impl Decompressor {
     }
 }
 
-/// The highest bit of each byte that is [`ESCAPE`].
+/// Returns the highest bit of each byte that is [`ESCAPE`].
 #[inline(always)]
 fn escapes_in(line: u64) -> u64 {
     const HIGH: u64 = 0x8080_8080_8080_8080;

@@ -1,19 +1,21 @@
-//! Finds the symbols of a sample: starting from none, five times, the sample is compressed with the symbols so far,
-//! and those that covered most bytes, alone or one behind another, are the next ones.
+//! Finds the symbols of a sample in five rounds, starting without symbols.
+//!
+//! Each round compresses the sample with the current symbols. The symbols and pairs of adjacent symbols that covered
+//! the most bytes become the next table.
 
 use super::compress::Compressor;
 use super::{ESCAPE, SYMBOL_BYTES_MAX, SYMBOLS_MAX, Symbol, SymbolTable};
 
-/// A sample of about this many bytes says enough.
+/// Approximate size of a sufficient sample, in bytes.
 pub const SAMPLE_BYTES: usize = 16 << 10;
-/// How much of the sample each round reads, of 128: first rounds only need a direction.
+/// Share of the sample that each round reads, in 1/128: early rounds only need a rough table.
 const ROUNDS: [usize; 5] = [8, 38, 68, 98, 128];
-/// A symbol that is one byte avoids escapes, which cost two.
+/// Weight of a symbol of one byte, because it avoids an escape, which takes two bytes.
 const BYTE_BONUS: u64 = 8;
-/// Bytes that stand for themselves, then symbols.
+/// Number of nodes: 256 literal bytes, then the symbols.
 const NODES: usize = 512;
 
-/// The symbols for strings like those of the sample.
+/// Returns the symbols for strings similar to the sample.
 #[must_use]
 pub fn train(sample: &[&[u8]]) -> SymbolTable {
     let mut text: Vec<u8> = sample.concat();
@@ -37,11 +39,11 @@ pub fn train(sample: &[&[u8]]) -> SymbolTable {
     table
 }
 
-/// How often nodes, and pairs of them one behind the other, occur.
+/// Counts of nodes and of pairs of adjacent nodes.
 struct Counts {
     single: [u32; NODES],
     pairs: Vec<u32>,
-    /// The pairs that occur.
+    /// The pairs with a count above zero.
     seen: Vec<u32>,
 }
 
@@ -66,7 +68,7 @@ impl Counts {
                 let byte = usize::from(word as u8);
                 let node = if found.code == ESCAPE { byte } else { 256 + usize::from(found.code) };
                 self.add(before, node);
-                // The first byte alone may go on better with what was before.
+                // The first byte alone may combine better with the previous node.
                 if node >= 256 && table.symbols[node - 256].len > 1 {
                     self.add(before, byte);
                 }
@@ -87,7 +89,7 @@ impl Counts {
         }
     }
 
-    /// The table of the symbols that would save most.
+    /// Returns the table of the symbols with the largest gain.
     fn best(&self, table: &SymbolTable, round: usize) -> SymbolTable {
         let symbol = |node: usize| if node < 256 { Symbol::byte(node as u8) } else { table.symbols[node - 256] };
         let enough = (5 * round as u32).div_ceil(128);
@@ -95,7 +97,7 @@ impl Counts {
             u64::from(count) * u64::from(symbol.len) * if symbol.len == 1 { BYTE_BONUS } else { 1 }
         };
         let singles = (0..256 + table.len()).map(|node| (symbol(node), self.single[node]));
-        // The last round only sorts out.
+        // The last round only removes symbols.
         let is_last = round == 128;
         let pairs = self.seen.iter().filter(|_| !is_last).map(|pair| {
             let (a, b) = (*pair as usize / NODES, *pair as usize % NODES);
@@ -114,7 +116,7 @@ impl Counts {
     }
 }
 
-/// The first of `candidates`, without those whose place in the compressor is taken: they would never be found.
+/// Returns the first candidates, except those whose slot in the compressor is taken: they would never match.
 fn one_a_slot(candidates: impl Iterator<Item = Symbol>) -> Vec<Symbol> {
     let mut taken = std::collections::HashSet::new();
     candidates.filter(|s| Compressor::slot(*s).is_none_or(|slot| taken.insert(slot))).take(SYMBOLS_MAX).collect()

@@ -1,39 +1,39 @@
-//! Rows of several columns in another order, far apart from where they lie.
+//! Gathers rows of several columns in an order that is far from their storage order.
 //!
-//! Rows that came in any order and are to be in order would be read line by line, each line as often as it has rows in
-//! different blocks of the result. They are read forwards once instead and dealt out to parts of the result, as a radix sort
-//! does it; in a part, which the second level cache holds, they are brought into order.
+//! A direct gather would read each line of memory as often as the line has rows in different blocks of the result. A
+//! `Deal` reads the rows once in storage order and distributes them to parts of the result like a radix sort. A part
+//! fits the second-level cache and is then brought into order.
 
 use super::Place;
 use crate::sort_permutation;
 use std::ops::Range;
 use tidalite_types::{Bitmap, Column, Values};
 
-/// Of the result. Fewer rows a part are more parts to write to at a time than lines of memory are near.
+/// Rows of a part of the result. Smaller parts mean more parts written at the same time than the cache holds lines.
 const PART_ROWS: usize = 1 << 15;
-/// A row of a part fits two bytes.
+/// The number of a row in its part fits two bytes.
 const _: () = assert!(PART_ROWS <= 1 << 15);
-/// Places of rows are looked up where they lie if these are at most so many for each of them.
+/// Storage order is found by direct addressing if the spans have at most this many rows per place.
 const SPARSE: usize = 4;
 
-/// An order of rows of several columns, for all columns that they have.
+/// An order of rows of several columns, used for all of their columns.
 #[derive(Debug)]
 pub struct Deal {
-    /// Rows of a run that lie one after the other, by their end in `rows`.
+    /// Consecutive rows of a run: the run, and the end of its rows in `rows`.
     runs: Vec<(u32, usize)>,
-    /// In the order in which they lie.
+    /// Rows in storage order.
     rows: Vec<u32>,
-    /// Of each of them: where it is dealt to. Those of a part come in the order in which they lie.
+    /// Target position of each row of `rows`. The rows of a part are in storage order.
     dealt_to: Vec<u32>,
-    /// Of the rows in the order wanted: which of its part as they were dealt.
+    /// For each row of the result: its position in its part after the distribution.
     picks: Vec<u16>,
 }
 
 impl Deal {
-    /// `places` in the order wanted.
+    /// Creates the order `places`.
     ///
     /// # Panics
-    /// With more of them than fit 32 bits, and mostly where a row comes twice.
+    /// Panics if the number of places does not fit 32 bits, and in most cases if a row occurs twice.
     #[must_use]
     pub fn new(places: &[Place]) -> Deal {
         let count = places.len();
@@ -56,11 +56,12 @@ impl Deal {
         deal
     }
 
-    /// Puts the rows of a column into `out`, whatever is there; where a run has no such column they are NULL. `dealt` is of the
-    /// same type, for its memory.
+    /// Writes the rows of a column to `out`, replacing its content. Rows of a run without the column are NULL.
+    ///
+    /// `dealt` is scratch memory of the same type.
     ///
     /// # Panics
-    /// When a place is past its column, and for values of no fixed width.
+    /// Panics if a place is past the end of its column, and for values without a fixed width.
     pub fn gather(&self, runs: &[Option<&Column>], dealt: &mut Values, out: &mut Column) {
         macro_rules! fill {
             ($($kind:ident),*) => {
@@ -83,7 +84,7 @@ impl Deal {
     }
 
     fn values<T: Copy + Default>(&self, runs: &[&[T]], dealt: &mut Vec<T>, out: &mut Vec<T>) {
-        // What is there is overwritten, so that it need not be cleared.
+        // Old values are overwritten, so the memory need not be cleared.
         dealt.resize(self.rows.len().next_multiple_of(PART_ROWS).max(dealt.len()), T::default());
         let mut at = 0;
         for &(run, end) in &self.runs {
@@ -118,8 +119,9 @@ impl Deal {
     }
 }
 
-/// Of each run, up to the last that a place is in: from the first to the last of its rows that are asked for; empty where
-/// none is.
+/// Returns the span of requested rows for each run, up to the last run with a place.
+///
+/// The span of a run without places is empty.
 #[must_use]
 pub fn row_spans(places: &[Place]) -> Vec<Range<u32>> {
     let run_count = places.iter().map(|place| place.run as usize + 1).max().unwrap_or(0);
@@ -131,7 +133,7 @@ pub fn row_spans(places: &[Place]) -> Vec<Range<u32>> {
     spans.into_iter().map(|(start, end)| start.min(end)..end).collect()
 }
 
-/// Calls `each` with run, row and number of the places, in order of run and row.
+/// Calls `each` with the run, row and index of each place, in order of run and row.
 fn in_order_of_lying(places: &[Place], mut each: impl FnMut(u32, u32, u32)) {
     let spans = row_spans(places);
     let spanned: usize = spans.iter().map(Range::len).sum();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{merge, merge_columns};
 
-/// One column of each kind of value, with and without NULLs.
+/// Returns one column of each kind of value, with and without NULLs.
 fn columns(rng: &mut fastrand::Rng, rows: usize) -> Vec<Column> {
     let mut text = Views::new();
     (0..rows)
@@ -80,7 +80,7 @@ fn rows_are_dealt_as_they_are_gathered() {
     let (a, b) = (columns(&mut rng, 150_000), columns(&mut rng, 100_000));
     let mut all: Vec<Place> = (0..150_000).map(|row| Place { run: 0, row }).collect();
     all.extend((0..100_000).map(|row| Place { run: 1, row }));
-    // Few of the rows, most of them, all.
+    // A few of the rows, most of the rows, all rows.
     for count in [0, 1, 5_000, 70_000, 200_000, 250_000] {
         rng.shuffle(&mut all);
         let places = &all[..count];
@@ -93,7 +93,7 @@ fn rows_are_dealt_as_they_are_gathered() {
                 let has_nulls = runs.iter().any(|run| run.is_none_or(|c| c.validity.is_some()));
                 expected.validity = has_nulls.then(|| places.iter().map(is_valid).collect());
                 let mut found = Column::with_capacity(a.values.physical(), 0);
-                // Of a longer and of a shorter column before.
+                // The scratch memory is longer or shorter than the column.
                 let mut dealt = Column::with_capacity(a.values.physical(), 0).values;
                 dealt.extend_default(rng.usize(..100_000));
                 deal.gather(&runs, &mut dealt, &mut found);

@@ -1,17 +1,17 @@
-//! Rows whose keys differ in few bits only, as those of a symbol's codes: these bits are a place already, see
+//! Groups rows whose keys differ in few bits only, such as symbol ids: these bits are the group number, see
 //! [`super::planes`].
 
 use super::fold::{FoldInput, Folds};
 use super::planes::GroupPlanes;
 use super::table::GroupKey;
 
-/// Planes of a query with few folds should stay near the processor.
+/// Largest number of differing bits. The planes of a query with few folds should stay in the cache.
 const BITS_MAX: u32 = 13;
 
-/// Places and what is kept of their groups.
+/// Keys, group numbers and accumulators.
 #[derive(Debug)]
 pub(super) struct Dense<K> {
-    /// A key without the bits that are its place, the same for all.
+    /// The key with the bits of the group number cleared; the same for all keys.
     base: K,
     from: u32,
     mask: u32,
@@ -19,7 +19,8 @@ pub(super) struct Dense<K> {
 }
 
 impl<K: GroupKey> Dense<K> {
-    /// For keys of which `any` has the bits that some have, `all` those that all have; if there are `rows` enough.
+    /// Creates the groups if `rows` is large enough. `any` has the bits set in some key, `all` the bits set in all
+    /// keys.
     pub fn of(any: K, all: K, rows: usize, folds: &Folds) -> Option<Dense<K>> {
         let (from, bits) = any.span(all);
         if bits > BITS_MAX || rows < 1 << bits {
@@ -34,7 +35,7 @@ impl<K: GroupKey> Dense<K> {
         })
     }
 
-    /// Whether all keys between these are among its own.
+    /// Returns true if all keys with these common bits map to these groups.
     pub fn has(&self, any: K, all: K) -> bool {
         [any, all].iter().all(|key| key.with_bits(self.from, self.mask, 0) == self.base)
     }
@@ -43,7 +44,7 @@ impl<K: GroupKey> Dense<K> {
         self.planes.bytes()
     }
 
-    /// Adds rows. `places` is scratch.
+    /// Adds rows. `places` is scratch memory.
     pub fn add(&mut self, keys: &[K], inputs: &[FoldInput<'_>], places: &mut Vec<u32>) {
         let (from, mask) = (self.from, self.mask);
         places.clear();
@@ -51,7 +52,7 @@ impl<K: GroupKey> Dense<K> {
         self.planes.add(places, inputs);
     }
 
-    /// The groups that have rows: keys, and their words one after the other.
+    /// Returns the groups that have rows: the keys, and the words of all groups in sequence.
     pub fn groups(mut self) -> (Vec<K>, Vec<u64>) {
         let (mut places, mut states) = (Vec::new(), Vec::new());
         self.planes.take(&mut places, &mut states);

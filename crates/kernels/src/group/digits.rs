@@ -1,41 +1,41 @@
-//! Sums by place of numbers that lie in few bits, without making each the number that it stands for.
+//! Sums packed numbers of few bits by group, without converting each one to a number.
 //!
-//! What is added up are integers. A sum becomes a number once, when it is taken, where adding numbers would round each
-//! time: it is as near to the true one or nearer.
+//! The sums are sums of integers. A sum is converted to a number once, when it is read, while adding numbers would
+//! round at each addition. The result is therefore at least as close to the exact sum.
 
 use super::few::{self, Sum, Word};
 use super::fold::FoldValues;
 use crate::bitpack::VECTOR;
 
-/// Numbers of a vector, `(base + word) / 10^scale` (see [`crate::alp::value`]); integers have scale 0.
+/// Numbers of a vector, `(base + word) / 10^scale` (see [`crate::alp::value`]). Integers have scale 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Digits<'a> {
     pub words: DigitWords<'a>,
-    /// No word has more bits.
+    /// Upper bound of the bits of a word.
     pub width: u32,
     pub base: i64,
     pub scale: i8,
-    /// Rows that have another number, whatever their word says; and those numbers.
+    /// Rows with another number, independent of their word. Their numbers are in `numbers`.
     pub others: &'a [u32],
     pub numbers: FoldValues<'a>,
 }
 
 impl Digits<'_> {
-    /// What [`Digits::width`] may be at most.
+    /// Largest [`Digits::width`].
     pub const WIDTH_MAX: u32 = 32;
-    /// What [`Digits::base`] may be at most, and the least is as far below 0.
+    /// Largest magnitude of [`Digits::base`].
     pub const BASE_MAX: u64 = 1 << 32;
 
-    /// How far from 0 an integer is at most.
+    /// Returns the largest magnitude of an integer.
     fn greatest(&self) -> u64 {
         self.base.unsigned_abs() + (1 << self.width) - 1
     }
 }
 
-/// Words as narrow as they come.
+/// Words in the narrowest available type.
 #[derive(Clone, Copy, Debug)]
 pub enum DigitWords<'a> {
-    /// Of at most [`DigitWords::NARROW_MAX`] bits.
+    /// Words of at most [`DigitWords::NARROW_MAX`] bits.
     Narrow(&'a [u16]),
     Wide(&'a [u32]),
 }
@@ -56,10 +56,10 @@ impl DigitWords<'_> {
         self.len() == 0
     }
 
-    /// That of a row.
+    /// Returns the word of a row.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// Panics if the row does not exist.
     #[must_use]
     pub fn at(&self, row: usize) -> u64 {
         match self {
@@ -69,19 +69,19 @@ impl DigitWords<'_> {
     }
 }
 
-/// Bits of a sum, which may be negative. Rows are counted above it, in the same word.
+/// Bits of a sum, which may be negative. The bits above the sum in the same word count rows.
 const SUM_BITS: u32 = 44;
 const ONE: u64 = 1 << SUM_BITS;
 const ROWS_MAX: u64 = (1 << (64 - SUM_BITS)) - 1;
-/// Of the sums of all rows.
+/// Bound of the sum over all rows.
 const SUM_MAX: u64 = (1 << (SUM_BITS - 1)) - 1;
-// A vector always fits.
+// The sums of one vector always fit.
 const _: () = assert!((Digits::BASE_MAX + (1 << Digits::WIDTH_MAX) - 1) <= SUM_MAX / VECTOR as u64);
 
-/// Rows and sums of one input.
+/// Row counts and sums of one input.
 #[derive(Debug)]
 pub(super) struct DigitSums {
-    /// By place.
+    /// Indexed by place.
     words: Vec<u64>,
     scale: i8,
     rows_left: u64,
@@ -97,7 +97,7 @@ impl DigitSums {
         self.words.capacity() * 8
     }
 
-    /// Whether rows can be added, at most those of a vector. If not, what there is has to be taken first.
+    /// Returns true if the rows, at most one vector, can be added. Otherwise the current sums must be taken first.
     pub fn has_room(&self, digits: &Digits<'_>) -> bool {
         let rows = digits.words.len() as u64;
         let is_empty = self.rows_left == ROWS_MAX;
@@ -105,10 +105,10 @@ impl DigitSums {
         is_alike && self.rows_left >= rows && self.sum_left >= rows * digits.greatest()
     }
 
-    /// Adds rows, for which there is room. `are_runs`: whether rows of one place mostly follow one another.
+    /// Adds rows; `has_room` must be true. `are_runs` returns true if rows of one place are mostly adjacent.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// Panics if a place does not exist.
     pub fn add(&mut self, places: &[u32], are_runs: impl Fn() -> bool, digits: &Digits<'_>) {
         let rows = digits.words.len() as u64;
         self.scale = digits.scale;
@@ -159,7 +159,7 @@ impl DigitSums {
         assert!(counted == places.len() as u64, "{} rows, {counted} of them of a place", places.len());
     }
 
-    /// Shows each place that has rows, how many they are, the sum of their integers and its scale. No place has any then.
+    /// Calls `each` with each place that has rows, its row count, the sum of its integers and the scale, and clears it.
     pub fn take(&mut self, mut each: impl FnMut(usize, u64, i64, i8)) {
         if self.rows_left < ROWS_MAX {
             for (place, word) in self.words.iter_mut().enumerate().filter(|(_, word)| **word != 0) {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::alp;
 
-    /// Numbers of a vector and the integers that most of them are made of.
+    /// Numbers of a vector, and the integers from which most of them are computed.
     struct Numbers {
         words: Vec<u32>,
         narrow: Option<Vec<u16>>,
@@ -196,7 +196,7 @@ mod tests {
             let width = random.u32(0..=Digits::WIDTH_MAX);
             let base_max = Digits::BASE_MAX.cast_signed();
             let base = if random.bool() { random.i64(-500..500) } else { random.i64(-base_max..=base_max) };
-            // Quarters, halves and whole numbers are added exactly whatever the order.
+            // Quarters, halves and whole numbers are added exactly in every order.
             let others = (0..rows as u32).filter(|_| random.u8(..) < 5).collect::<Vec<_>>();
             let mask = crate::bitpack::width_mask(width) as u32;
             let words: Vec<u32> =
@@ -227,7 +227,7 @@ mod tests {
             }
         }
 
-        /// What they are, as it is defined.
+        /// Reference implementation: the numbers, computed one by one.
         fn plainly(&self) -> Vec<f64> {
             let number = |word: &u32| alp::value(self.base + i64::from(*word), self.scale);
             let mut numbers: Vec<f64> = self.words.iter().map(number).collect();
@@ -248,7 +248,7 @@ mod tests {
         {
             let mut by_digits = GroupPlanes::new(folds.clone(), count);
             let mut plainly = GroupPlanes::new(folds.clone(), count);
-            // Used again once it was emptied.
+            // The sums are reused after they were taken.
             for _ in 0..3 {
                 for _ in 0..vectors {
                     let rows = if random.bool() { VECTOR } else { random.usize(1..VECTOR) };
@@ -258,7 +258,7 @@ mod tests {
                         places.resize((places.len() + random.usize(1..=run)).min(rows), place);
                     }
                     let numbers = [Numbers::random(&mut random, rows), Numbers::random(&mut random, rows)];
-                    // Some of the vectors come as numbers, as where a row is NULL.
+                    // Some of the vectors are added as numbers, like vectors with a NULL.
                     if random.u8(..) < 200 {
                         by_digits.add_digits(&places, &[Some(numbers[0].digits()), Some(numbers[1].digits()), None]);
                     } else {
@@ -298,7 +298,7 @@ mod tests {
         };
         planes.add_digits(&[1, 1, 0], &[Some(digits(&[]))]);
         let (places, states) = taken(&mut planes);
-        // 0.1 + 0.2 as numbers is 0.30000000000000004.
+        // 0.1 + 0.2 as doubles is 0.30000000000000004.
         assert_eq!((places, states), (vec![0, 1], vec![0.7_f64.to_bits(), 1, 0.3_f64.to_bits(), 2]));
         planes.add_digits(&[0, 0, 0], &[Some(digits(&[0, 1, 2]))]);
         assert_eq!(taken(&mut planes), (vec![0], vec![(-0.0_f64).to_bits(), 3]));

@@ -1,40 +1,42 @@
-//! Rows and sums of each of a few places: all are looked for in every row.
+//! Counts and sums the rows of each of a few places by comparing every row with all places.
 //!
-//! In: the places of a vector's rows and a word of each. Out: how many rows each place has, and what their words add up to.
-//! With AVX-512 the sums of all places stay in registers and rows are gone over once; else once for each place.
+//! Input: the places of a vector's rows and a word for each row. Output: the row count and the sum of the words of each
+//! place. With AVX-512 the sums of all places stay in registers and the rows are read once, otherwise once for each
+//! place.
 
 use crate::bitpack::VECTOR;
 use crate::dispatch;
 
-/// Of more places it is faster to add each row to its own.
+/// Largest number of places. For more places, adding each row to its own place is faster.
 pub(super) const PLACES_MAX: usize = 10;
-/// Words of more bits are not worth it: too few of them add up to 32 bits.
+/// Largest number of bits of a word. With more bits, too few words can be summed in 32 bits.
 pub(super) const WIDTH_MAX: u32 = 26;
 
-/// Of one place.
+/// Row count and sum of one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub rows: u64,
     pub sum: u64,
 }
 
-/// What rows are packed as.
+/// Type of the packed words of rows.
 pub(super) trait Word: Copy + Into<u32> + Into<u64> {
-    /// Sixteen of them in lanes of 32 bits.
+    /// Loads sixteen words into lanes of 32 bits.
     ///
     /// # Safety
-    /// The processor has AVX-512.
+    /// The processor must have AVX-512.
     #[cfg(target_arch = "x86_64")]
     unsafe fn lanes(words: &[Self; 16]) -> std::arch::x86_64::__m512i;
 }
 
-/// Of the rows of a vector at most, by place: as many as `out` has, at most [`PLACES_MAX`]. No word has more than `width`
-/// bits, which are at most [`WIDTH_MAX`]. Rows of other places are left out.
+/// Computes the sums of at most one vector of rows, by place, for the places of `out`, at most [`PLACES_MAX`].
+///
+/// No word has more than `width` bits, which are at most [`WIDTH_MAX`]. Rows of other places are ignored.
 pub(super) fn sums<W: Word>(places: &[u32], words: &[W], width: u32, out: &mut [Sum]) {
     assert!(places.len() == words.len() && places.len() <= VECTOR && width <= WIDTH_MAX && out.len() <= PLACES_MAX);
     #[cfg(target_arch = "x86_64")]
     if crate::has_avx512() {
-        // SAFETY: `has_avx512` has asked the processor for every feature that is enabled there.
+        // SAFETY: `has_avx512` has checked the processor for every feature that is enabled there.
         return unsafe { avx512::sums(places, words, out) };
     }
     plain(places, words, width, out);
@@ -42,7 +44,7 @@ pub(super) fn sums<W: Word>(places: &[u32], words: &[W], width: u32, out: &mut [
 
 fn plain<W: Word>(places: &[u32], words: &[W], width: u32, out: &mut [Sum]) {
     let mut left = places.len() as u64;
-    // Place 0, that of NULL, mostly has no row.
+    // Place 0, the place of NULL, rarely has a row.
     let count = out.len();
     for place in (1..count).chain(0..count.min(1)) {
         if left == 0 {
@@ -57,7 +59,7 @@ fn plain<W: Word>(places: &[u32], words: &[W], width: u32, out: &mut [Sum]) {
 dispatch! {
     fn of_place<W: Word>(place: u32, places: &[u32], words: &[W], width: u32) -> (u64, u64) {
         let (mut rows, mut sum) = (0, 0);
-        // As many as their lanes: sums of 32 bits.
+        // Rows per partial sum: their words fit sums of 32 bits.
         let together = 1_usize << (u32::BITS - width).min(VECTOR.ilog2());
         for (places, words) in places.chunks(together).zip(words.chunks(together)) {
             let (mut own_rows, mut own_sum) = (0_u32, 0_u32);
@@ -82,19 +84,19 @@ mod avx512 {
     };
 
     const LANES: usize = 16;
-    // A lane never adds up to more than 32 bits.
+    // The sum of a lane fits 32 bits.
     const _: () = assert!(((1 << WIDTH_MAX) - 1) * (VECTOR / LANES) as u64 <= u32::MAX as u64);
 
     impl Word for u32 {
         unsafe fn lanes(words: &[u32; LANES]) -> __m512i {
-            // SAFETY: as many bytes are read as `words` has, of whatever alignment.
+            // SAFETY: the load reads exactly the bytes of `words`, with any alignment.
             unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
         }
     }
 
     impl Word for u16 {
         unsafe fn lanes(words: &[u16; LANES]) -> __m512i {
-            // SAFETY: as many bytes are read as `words` has, of whatever alignment.
+            // SAFETY: the load reads exactly the bytes of `words`, with any alignment.
             unsafe { _mm512_cvtepu16_epi32(_mm256_loadu_si256(words.as_ptr().cast())) }
         }
     }
@@ -134,7 +136,7 @@ mod avx512 {
         }
         for (place, out) in out.iter_mut().take(N).enumerate() {
             let mut lanes = [0_u32; LANES];
-            // SAFETY: as many bytes are written as `lanes` has, of whatever alignment.
+            // SAFETY: the store writes exactly the bytes of `lanes`, with any alignment.
             unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), sums[place]) };
             *out = Sum { rows: rows[place], sum: lanes.iter().map(|sum| u64::from(*sum)).sum() };
         }
@@ -164,7 +166,7 @@ mod tests {
             let (count, rows) = (round % (PLACES_MAX + 1), [VECTOR, 0, 1, 15, 16, 17, 1000][round % 7]);
             let width = random.u32(0..=WIDTH_MAX);
             let mask = crate::bitpack::width_mask(width) as u32;
-            // Some of no place; words mostly as great as can be.
+            // Some rows belong to no place; most words have the largest value.
             let places: Vec<u32> = (0..rows).map(|_| random.u32(..count as u32 + 2)).collect();
             let words: Vec<u32> = (0..rows).map(|_| if random.bool() { mask } else { random.u32(..) & mask }).collect();
             let mut expected = vec![Sum::default(); count];

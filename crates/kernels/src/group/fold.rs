@@ -1,49 +1,51 @@
-//! What is kept of a group's rows.
+//! Accumulators of groups.
 
 use crate::sum_floats;
 use std::ops::Range;
 
-/// One word of a group, and how rows and other groups are added to it.
+/// One word of a group, with the rules for adding rows and merging groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// Rows.
+    /// The number of rows.
     Rows,
-    /// Rows that have a value.
+    /// The number of rows with a value.
     Present(usize),
     /// The sum of integers, modulo 2⁶⁴.
     SumInt(usize),
     SumFloat(usize),
     MinInt(usize),
     MaxInt(usize),
-    /// By [`order_of_float`], which is what the word holds.
+    /// Ordered by [`order_of_float`]; the word contains its result.
     MinFloat(usize),
     MaxFloat(usize),
-    /// The time of the row that is picked. The words behind it are [`Fold::PickedValue`] and [`Fold::PickedPresent`] of the
-    /// same.
+    /// The time of the selected row. The next two words are [`Fold::PickedValue`] and [`Fold::PickedPresent`] of the
+    /// same `Pick`.
     PickedTime(Pick),
-    /// The bits of its value.
+    /// The bits of the selected row's value.
     PickedValue(Pick),
-    /// 1 where it has a value, 0 where it has none or where there is no row.
+    /// 1 if the selected row has a value; 0 if it has none or there is no row.
     PickedPresent(Pick),
 }
 
-/// The row of a group with the earliest time, or the latest. Of rows with the same time, in the order in which they are
-/// added, the first with the earliest, the last with the latest.
+/// Selects the row of a group with the earliest or the latest time (arg_min / arg_max).
+///
+/// Ties are broken by the order of addition: the first row with the earliest time, the last row with the latest time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pick {
     pub value: usize,
-    /// An input of integers. Rows without a time are passed over.
+    /// Index of an input of integers. Rows without a time are skipped.
     pub time: usize,
     pub is_latest: bool,
-    /// Whether rows without a value are passed over.
+    /// True if rows without a value are skipped.
     pub skips_null: bool,
 }
 
-/// Words of a [`Pick`]: time, value, presence.
+/// Number of words of a [`Pick`]: time, value, presence.
 pub(super) const PICKED_WORDS: usize = 3;
 
-/// A batch's values of one input. `present` has 1 for each row with a value, 0 for each without; values of the latter
-/// mean nothing.
+/// The values of one input in a batch. `present` is 1 for rows with a value and 0 for rows without a value.
+///
+/// Values of rows without a value are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldInput<'a> {
     pub values: FoldValues<'a>,
@@ -54,12 +56,12 @@ pub struct FoldInput<'a> {
 pub enum FoldValues<'a> {
     Ints(&'a [i64]),
     Floats(&'a [f64]),
-    /// Only whether there is a value is asked.
+    /// Only the presence of a value is used.
     Nothing,
 }
 
 impl<'a> FoldInput<'a> {
-    /// Some of the rows.
+    /// Returns a range of the rows.
     #[must_use]
     pub fn part(&self, rows: Range<usize>) -> FoldInput<'a> {
         let values = match self.values {
@@ -71,12 +73,13 @@ impl<'a> FoldInput<'a> {
     }
 }
 
-/// The folds of a query, the words of a group in their order. A number in a [`Fold`] is that of an input.
+/// The folds of a query, in the order of the words of a group. The number in a [`Fold`] is the index of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folds(Vec<Fold>);
 
-/// Floating point as integers in the order of SQL: NaN is one value and the greatest. −0 comes before 0, so that both
-/// can be had back.
+/// Converts floating point to an integer with the order of SQL: all NaNs are equal and greatest.
+///
+/// −0 sorts before 0, so that [`float_of_order`] restores both.
 #[inline]
 #[must_use]
 pub fn order_of_float(value: f64) -> i64 {
@@ -87,7 +90,7 @@ pub fn order_of_float(value: f64) -> i64 {
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// The number that [`order_of_float`] made this of.
+/// Returns the number from which [`order_of_float`] computed `order`.
 #[inline]
 #[must_use]
 pub fn float_of_order(order: i64) -> f64 {
@@ -98,22 +101,23 @@ pub fn float_of_order(order: i64) -> f64 {
 }
 
 impl Fold {
-    /// Of a group without rows.
+    /// Returns the word of a group without rows.
     #[must_use]
     pub fn start(self) -> u64 {
         match self {
             Fold::Rows | Fold::Present(_) | Fold::SumInt(_) | Fold::PickedValue(_) | Fold::PickedPresent(_) => 0,
             Fold::PickedTime(pick) if pick.is_latest => i64::MIN.cast_unsigned(),
             Fold::PickedTime(_) => i64::MAX.cast_unsigned(),
-            // The one that changes no sum, not even that of −0 alone.
+            // −0 is the neutral element: it does not change the sum of −0 alone.
             Fold::SumFloat(_) => (-0.0_f64).to_bits(),
             Fold::MinInt(_) | Fold::MinFloat(_) => i64::MAX.cast_unsigned(),
             Fold::MaxInt(_) | Fold::MaxFloat(_) => i64::MIN.cast_unsigned(),
         }
     }
 
-    /// Adds each row to the group whose number it has: its word is `states[group * words + at]`. Those that count rows
-    /// add only what a batch without some values says.
+    /// Adds each row to its group, whose word is `states[group * words + at]`.
+    ///
+    /// Folds that count rows add only the rows of batches with missing values.
     #[inline]
     pub(super) fn add(self, states: &mut [u64], words: usize, at: usize, groups: &[u32], inputs: &[FoldInput<'_>]) {
         let places = Places { states, groups, words, at };
@@ -153,7 +157,7 @@ impl Fold {
         }
     }
 
-    /// Of two groups' rows together. Words of a [`Pick`] are nothing by themselves: [`Folds::join`] has all of them.
+    /// Merges the words of two groups. Words of a [`Pick`] cannot be merged one by one; see [`Folds::join`].
     #[inline]
     #[must_use]
     pub fn joined(self, a: u64, b: u64) -> u64 {
@@ -168,14 +172,15 @@ impl Fold {
 }
 
 impl Pick {
-    /// Its folds, which stand behind one another.
+    /// Returns the folds of the three words, in their order.
     #[must_use]
     pub fn folds(self) -> [Fold; PICKED_WORDS] {
         [Fold::PickedTime(self), Fold::PickedValue(self), Fold::PickedPresent(self)]
     }
 
-    /// Adds each row to its group. `words` begins with the time of the first group; from a group to the next, and from a word
-    /// to the next, it is so many.
+    /// Adds each row to its group. `words` starts with the time of the first group.
+    ///
+    /// `strides` are the distances from one group to the next and from one word to the next.
     pub(super) fn add(
         self,
         words: &mut [u64],
@@ -193,11 +198,11 @@ impl Pick {
         }
     }
 
-    /// Of two groups' rows together, those of `other` having been added later.
+    /// Merges two groups; the rows of `other` were added later.
     #[inline]
     pub(super) fn join(self, state: &mut [u64], other: &[u64]) {
         let (known, time) = (state[0].cast_signed(), other[0].cast_signed());
-        // A group without rows has a time that no row comes before, or behind.
+        // The start value of the time is beyond every row's time, so a group without rows does not win.
         let is_better = if self.is_latest { time >= known && other != self.start() } else { time < known };
         if is_better {
             state.copy_from_slice(other);
@@ -209,7 +214,7 @@ impl Pick {
     }
 }
 
-/// A batch's rows, offered to the groups of a [`Pick`].
+/// The rows of a batch, as candidates of a [`Pick`].
 #[derive(Clone, Copy)]
 struct Rows<'a> {
     times: &'a [i64],
@@ -267,18 +272,18 @@ impl Folds {
         &self.0
     }
 
-    /// Of a group.
+    /// Returns the number of words of a group.
     #[must_use]
     pub fn words(&self) -> usize {
         self.0.len()
     }
 
-    /// The words of a group without rows.
+    /// Returns the words of a group without rows.
     pub fn start(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|fold| fold.start())
     }
 
-    /// Adds each row to the group whose number it has: its words are `states[group * words..][..words]`.
+    /// Adds each row to its group, whose words are `states[group * words..][..words]`.
     pub fn add(&self, states: &mut [u64], groups: &[u32], inputs: &[FoldInput<'_>]) {
         self.add_rows(states, groups, inputs);
         for (at, fold) in self.0.iter().enumerate() {
@@ -286,7 +291,7 @@ impl Folds {
         }
     }
 
-    /// To the folds that count every row of this batch, which they do side by side.
+    /// Adds rows to all folds that count every row of this batch, in one loop.
     fn add_rows(&self, states: &mut [u64], groups: &[u32], inputs: &[FoldInput<'_>]) {
         let words = self.words();
         let counts = |fold: &Fold| match *fold {
@@ -310,7 +315,7 @@ impl Folds {
         }
     }
 
-    /// Adds all of `rows` rows to one group, whose words `state` has.
+    /// Adds all `rows` rows to one group with the words `state`.
     pub fn add_all(&self, state: &mut [u64], rows: usize, inputs: &[FoldInput<'_>]) {
         for (at, fold) in self.0.iter().enumerate() {
             let own = match *fold {
@@ -357,7 +362,7 @@ impl Folds {
         }
     }
 
-    /// Adds the words of one group to those of another.
+    /// Merges the words of one group into another group.
     #[inline]
     pub fn join(&self, state: &mut [u64], other: &[u64]) {
         for (at, fold) in self.0.iter().enumerate() {
@@ -415,7 +420,7 @@ impl Places<'_> {
     }
 }
 
-/// Folds a slice in eight lanes, which the processor works on side by side.
+/// Folds a slice in eight independent lanes.
 #[inline]
 fn all<T: Copy, A: Copy>(
     values: &[T],
@@ -472,7 +477,7 @@ mod tests {
                 FoldInput { values: FoldValues::Ints(&times), present: (round % 3 == 0).then_some(&timed[..]) },
                 FoldInput { values: FoldValues::Floats(&floats), present: (round % 5 < 3).then_some(&present[..]) },
             ];
-            // Added at once, and in two parts that are joined.
+            // Rows are added at once, and in two parts that are merged.
             let start: Vec<u64> = folds.start().collect();
             let (mut states, mut parts) = (start.repeat(3), [start.repeat(3), start.repeat(3)]);
             folds.add(&mut states, &groups, &inputs);
@@ -493,7 +498,7 @@ mod tests {
                     let own = own.filter(|row| inputs[0].present.is_none_or(|p| p[*row] == 1));
                     let own = own.filter(|row| !pick.skips_null || is_there(row));
                     let picked = match pick.is_latest {
-                        // The last of several least or greatest.
+                        // The last of several equal candidates.
                         true => own.max_by_key(|row| times[*row]),
                         false => own.rev().min_by_key(|row| times[*row]).and_then(|least| {
                             (0..=least).find(|row| {
@@ -509,7 +514,7 @@ mod tests {
                     assert_eq!((state[2] == 1).then(|| f64::from_bits(state[1])), value, "{pick:?}");
                 }
             }
-            // All rows are one group.
+            // All rows belong to one group.
             let (mut one, mut all) = (start.clone(), start.clone());
             folds.add_all(&mut one, rows, &inputs);
             folds.add(&mut all, &vec![0; rows], &inputs);

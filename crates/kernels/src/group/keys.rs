@@ -1,16 +1,16 @@
-//! Keys of which nothing is folded: each lies where it is looked for, so that one place of memory tells whether it is there.
+//! Set of keys without accumulators: keys are stored in the slots, so that a lookup reads one line of memory.
 
 use super::table::GroupKey;
 use crate::prefetch;
 
-/// Slots of the smallest set.
+/// Number of slots of the smallest set.
 const SLOTS_MIN: usize = 64;
-/// Keys that the set's memory is asked for ahead of.
+/// Number of keys between the prefetch of a slot and its lookup.
 const AHEAD: usize = 16;
-/// Smaller sets are near the processor anyway.
+/// Smaller sets are in the cache and are not prefetched.
 const FAR_BYTES: usize = 128 << 10;
 
-/// An open-addressing table of keys, at most half full. The key without bits is beside: its slot is a free one.
+/// Open-addressing hash table, at most half full. The zero key is stored separately: its slot is a free slot.
 #[derive(Debug)]
 pub(super) struct Keys<K> {
     seed: u64,
@@ -20,7 +20,7 @@ pub(super) struct Keys<K> {
 }
 
 impl<K: GroupKey> Keys<K> {
-    /// `seed` as [`super::table::GroupTable::new`] has it.
+    /// Creates a set. `seed` is the seed of [`super::table::GroupTable::new`].
     pub fn new(seed: u64) -> Keys<K> {
         Keys { seed, slots: vec![K::default(); SLOTS_MIN], count: 0, has_zero: false }
     }
@@ -69,7 +69,7 @@ impl<K: GroupKey> Keys<K> {
         }
     }
 
-    /// Makes room for so many more.
+    /// Reserves slots for `more` keys.
     pub fn reserve(&mut self, more: usize) {
         let slots = (2 * (self.count + more)).next_power_of_two();
         if slots > self.slots.len() {
@@ -77,7 +77,7 @@ impl<K: GroupKey> Keys<K> {
         }
     }
 
-    /// Into so many slots, a power of two.
+    /// Rehashes into `slots` slots, a power of two.
     #[cold]
     fn rehash(&mut self, slots: usize) {
         let before = std::mem::replace(&mut self.slots, vec![K::default(); slots]);
@@ -90,7 +90,7 @@ impl<K: GroupKey> Keys<K> {
         }
     }
 
-    /// All keys, which are no longer here then.
+    /// Returns all keys and clears the set.
     pub fn take(&mut self) -> Vec<K> {
         let Keys { slots, count, has_zero, .. } = std::mem::replace(self, Keys::new(self.seed));
         let mut keys = Vec::with_capacity(count + 1);

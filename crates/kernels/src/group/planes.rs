@@ -1,37 +1,37 @@
-//! Groups that are numbered beforehand, as by a symbol's code: nothing is looked up.
+//! Accumulates groups that are numbered beforehand, for example by symbol id, without a lookup.
 //!
-//! What is kept of a group lies at its number, its place, in a plane for each fold. Rows of one place that follow one
-//! another for long are added up by themselves, so that none waits until the memory that the one before adds to is
-//! written. Several words for a place, which rows take in turns, cost more than they save from four places on
-//! (`examples/planes_speed.rs`).
+//! The state of a group is stored at its number, its place, in a plane per fold. Long runs of rows with one place are
+//! accumulated separately, so that no addition waits for the store of the previous row. Several words per place, used
+//! by rows in rotation, cost more than they save from four places on (`examples/planes_speed.rs`).
 
 use super::digits::{DigitSums, Digits};
 use super::fold::{Fold, FoldInput, FoldValues, Folds, PICKED_WORDS, floats};
 use crate::{alp, dispatch};
 use std::cell::LazyCell;
 
-/// Rows of one place that are worth a loop of their own, on average.
+/// Average run length, in rows, from which runs are added separately.
 const RUN_ROWS: usize = 24;
 
-/// What is kept of each place.
+/// Accumulators of each place.
 #[derive(Debug)]
 pub struct GroupPlanes {
     folds: Folds,
     places: usize,
-    /// Rows by place; then for each fold its words by place. That of rows with a value counts those without.
+    /// Row counts by place, then the words of each fold by place. The word of `Fold::Present` counts rows without a
+    /// value.
     planes: Vec<u64>,
-    /// By input, of those that came as digits: what is not in `planes` yet.
+    /// Sums of digits by input that are not yet in `planes`.
     digits: Vec<Option<DigitSums>>,
-    /// The first of them, which counts rows.
+    /// The first input with digits, which also counts rows.
     counting: Option<usize>,
-    /// The words of a place, while rows are added to it alone.
+    /// The words of a place while only this place gets rows.
     scratch: Vec<u64>,
 }
 
 impl GroupPlanes {
     #[must_use]
     pub fn new(folds: Folds, places: usize) -> GroupPlanes {
-        // A plane of nothing could not be told from the next.
+        // A plane without places would be indistinguishable from the next plane.
         let places = places.max(1);
         let mut planes = vec![0; places];
         for fold in folds.as_slice() {
@@ -40,19 +40,19 @@ impl GroupPlanes {
         GroupPlanes { folds, places, planes, digits: Vec::new(), counting: None, scratch: Vec::new() }
     }
 
-    /// Memory that it takes.
+    /// Returns the allocated bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.planes.capacity() * 8 + self.digits.iter().flatten().map(DigitSums::bytes).sum::<usize>()
     }
 
-    /// For how many places it is.
+    /// Returns the number of places.
     #[must_use]
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// Makes room for more places behind those that are there.
+    /// Adds places after the existing ones.
     pub fn grow(&mut self, places: usize) {
         if places <= self.places {
             return;
@@ -71,7 +71,7 @@ impl GroupPlanes {
     /// Adds rows to their places.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// Panics if a place does not exist.
     pub fn add(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
         if are_runs(places) {
             return self.add_runs(places, inputs);
@@ -93,7 +93,7 @@ impl GroupPlanes {
                     }
                 }
                 Fold::SumFloat(input) => match floats(&inputs[input]) {
-                    // Side by side with the count, which is another address.
+                    // Summed together with the row count, which is at another address.
                     (values, None) if !is_counted && values.len() == places.len() => {
                         count_and_sum(rows, plane, places, values);
                         is_counted = true;
@@ -108,11 +108,12 @@ impl GroupPlanes {
         }
     }
 
-    /// Adds rows of a vector to their places, where inputs are only summed up or counted and every row has a value of
-    /// each. `digits` has those that are summed up, the same each time and at least one; others are `None`.
+    /// Adds the rows of a vector if inputs are only summed or counted and every row has a value of each.
+    ///
+    /// `digits` has the summed inputs, the same at each call and at least one. Other inputs are `None`.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// Panics if a place does not exist.
     pub fn add_digits(&mut self, places: &[u32], digits: &[Option<Digits<'_>>]) {
         let are_runs = LazyCell::new(|| are_runs(places));
         self.digits.resize_with(digits.len().max(self.digits.len()), || None);
@@ -129,7 +130,7 @@ impl GroupPlanes {
         }
     }
 
-    /// What digits do not say.
+    /// Adds the rows whose number is not in the digits.
     fn add_others(&mut self, input: usize, places: &[u32], digits: &Digits<'_>) {
         let own: Vec<u32> = digits.others.iter().map(|row| places[*row as usize]).collect();
         let (rows, planes) = self.planes.split_at_mut(self.places);
@@ -146,7 +147,7 @@ impl GroupPlanes {
         }
     }
 
-    /// Brings what came as digits into the planes.
+    /// Moves the sums of digits into the planes.
     fn settle(&mut self, input: usize) {
         let Some(sums) = &mut self.digits[input] else { return };
         let (rows, planes) = self.planes.split_at_mut(self.places);
@@ -180,7 +181,7 @@ impl GroupPlanes {
     /// Adds rows to one place.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// Panics if the place does not exist.
     pub fn add_all(&mut self, place: u32, rows: usize, inputs: &[FoldInput<'_>]) {
         let at = place as usize;
         let mut state = std::mem::take(&mut self.scratch);
@@ -207,7 +208,7 @@ impl GroupPlanes {
         self.scratch = state;
     }
 
-    /// Appends the places that have rows, and their words one after the other. No place has any then.
+    /// Appends the places that have rows and their words in sequence, and clears all places.
     pub fn take(&mut self, places: &mut Vec<u32>, states: &mut Vec<u64>) {
         (0..self.digits.len()).for_each(|input| self.settle(input));
         let folds = self.folds.as_slice();
@@ -229,13 +230,13 @@ impl GroupPlanes {
     }
 }
 
-/// Of a plane.
+/// Returns the start value of a plane.
 fn start(fold: Fold) -> u64 {
     if matches!(fold, Fold::Present(_)) { 0 } else { fold.start() }
 }
 
 fn count_and_sum(rows: &mut [u64], sums: &mut [u64], places: &[u32], values: &[f64]) {
-    // Equal lengths: one check for both.
+    // Equal lengths require only one bounds check.
     let sums = &mut sums[..rows.len()];
     for (place, value) in places.iter().zip(values) {
         let at = *place as usize;
@@ -244,27 +245,27 @@ fn count_and_sum(rows: &mut [u64], sums: &mut [u64], places: &[u32], values: &[f
     }
 }
 
-/// Whether rows of one place mostly follow one another.
+/// Returns true if rows of one place are mostly adjacent.
 fn are_runs(places: &[u32]) -> bool {
     changes(places) * RUN_ROWS < places.len()
 }
 
 dispatch! {
-    /// How often a place is not that of the row before.
+    /// Counts the rows whose place differs from the previous row's place.
     fn changes(places: &[u32]) -> usize {
         let Some(behind) = places.get(1..) else { return 0 };
-        // As many as their lanes: sums of 32 bits.
+        // Chunks of 1,024 rows are summed in 32 bits.
         let count = |(a, b): (&[u32], &[u32])| a.iter().zip(b).map(|(a, b)| u32::from(a != b)).sum::<u32>() as usize;
         places[..behind.len()].chunks(1024).zip(behind.chunks(1024)).map(count).sum()
     }
 }
 
 dispatch! {
-    /// Where each run of one value ends.
+    /// Writes the end of each run of equal values to `ends`.
     pub fn run_ends(values: &[i64], ends: &mut Vec<usize>) {
         ends.clear();
         let Some(first) = values.first() else { return };
-        // Mostly there is one.
+        // A single run is the common case.
         if values.iter().fold(0, |bits, value| bits | (value ^ first)) != 0 {
             for (at, pair) in values.windows(2).enumerate() {
                 if pair[0] != pair[1] {
@@ -277,11 +278,13 @@ dispatch! {
 }
 
 dispatch! {
-    /// Adds `(code + 1) · stride` to the places of rows that have a code, nothing to those of others: 0 is the place of
-    /// NULL. Whatever the places were they count as 0 if this `is_first`. Gives the greatest code, if a row has one.
+    /// Adds `(code + 1) · stride` to the places of rows that have a code; place 0 is the place of NULL.
+    ///
+    /// If `is_first` is true, the old values of `places` count as 0. Returns the greatest code, or `None` if no row has
+    /// one.
     ///
     /// # Panics
-    /// When there are fewer codes than places.
+    /// Panics if there are fewer codes than places.
     #[must_use]
     pub fn add_codes(
         codes: &[u32],
@@ -317,7 +320,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// A byte for each of the first `rows` bits.
+    /// Appends a byte for each of the first `rows` bits.
     pub fn extend_bytes(words: &[u64], rows: usize, out: &mut Vec<u8>) {
         for (at, word) in words.iter().enumerate().take(rows.div_ceil(64)) {
             let mut bytes = [0_u8; 64];
@@ -353,7 +356,7 @@ mod tests {
         Fold::MaxFloat(0),
     ];
 
-    /// Row by row, as it is defined.
+    /// Reference implementation, row by row.
     fn plainly(places: &[u32], count: usize, inputs: &[FoldInput<'_>]) -> (Vec<u32>, Vec<u64>) {
         let folds = Folds::new(FOLDS.to_vec());
         let (mut kept, mut states) = (Vec::new(), Vec::new());
@@ -386,7 +389,7 @@ mod tests {
             (700, 700, 90),
         ] {
             let mut planes = GroupPlanes::new(Folds::new(FOLDS.to_vec()), count);
-            // Used again once it was emptied.
+            // The planes are reused after they were emptied.
             for round in 0..3 {
                 let mut places: Vec<u32> = Vec::new();
                 while places.len() < rows {
@@ -431,11 +434,11 @@ mod tests {
         let mut places = vec![7; 4];
         assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, false, &mut places), Some(5));
         assert_eq!(places, [17, 67, 37, 27]);
-        // Without a code, whatever stands there.
+        // Codes of rows without a code are ignored.
         assert_eq!(add_codes(&[u32::MAX, 4, 9, 0], Some(&[0, 1, 0, 1]), 1, false, &mut places), Some(4));
         assert_eq!(places, [17, 72, 37, 28]);
         assert_eq!(add_codes(&[9; 4], Some(&[0; 4]), 1, false, &mut places), None);
-        // Of the places before nothing is left.
+        // The previous places are discarded.
         assert_eq!(add_codes(&[0, 5, 2, 1], None, 10, true, &mut places), Some(5));
         assert_eq!(places, [10, 60, 30, 20]);
         assert_eq!(add_codes(&[9, 4, 9, 0], Some(&[0, 1, 0, 1]), 2, true, &mut places), Some(4));

@@ -1,4 +1,4 @@
-//! Which group a row is of: an open-addressing table from keys to numbers, counted from 0 as keys first come.
+//! Finds the group of a row: an open-addressing hash table from keys to numbers, counted from 0 in order of arrival.
 
 use super::dense::Dense;
 use super::fold::{FoldInput, Folds};
@@ -6,38 +6,38 @@ use super::keys::Keys;
 use crate::prefetch;
 use std::ops::{BitAnd, BitOr};
 
-/// Slots of the smallest table.
+/// Number of slots of the smallest table.
 const SLOTS_MIN: usize = 64;
-/// Rows that the table's memory is asked for ahead of.
+/// Number of rows between the prefetch of a slot and its lookup.
 const AHEAD: usize = 16;
-/// Tables of fewer slots are near the processor anyway.
+/// Smaller tables are in the cache and are not prefetched.
 const FAR_SLOTS: usize = 1 << 14;
-/// Keys below this are looked up without hashing, where they are dense:
+/// Keys below this limit are looked up by direct addressing if they are dense,
 const DIRECT_KEYS: usize = 1 << 16;
-/// below this many times the rows and groups at hand.
+/// that is, below this multiple of the number of rows and groups.
 const DIRECT_SHARE: usize = 4;
-/// Rows that are looked at to tell whether equal keys follow one another.
+/// Rows sampled to detect runs of equal keys.
 const SAMPLED_ROWS: usize = 256;
 const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub trait GroupKey: Copy + Default + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Output = Self> + 'static {
-    /// Bits that look drawn, different ones for every seed.
+    /// Returns a hash that depends on the seed.
     fn hash(self, seed: u64) -> u64;
 
-    /// The key itself where it is less than `below`.
+    /// Returns the key if it is less than `below`.
     fn index(self, below: usize) -> Option<usize>;
 
-    /// From the lowest to the highest bit in which two keys differ: where they begin, and how many.
+    /// Returns the lowest differing bit of two keys, and the number of bits up to the highest differing bit.
     fn span(self, other: Self) -> (u32, u32);
 
-    /// Some of its bits.
+    /// Extracts bits of the key.
     fn bits(self, from: u32, mask: u32) -> u32;
 
-    /// With other bits there.
+    /// Replaces bits of the key.
     fn with_bits(self, from: u32, mask: u32, bits: u32) -> Self;
 }
 
-/// What words of every width do alike.
+/// Methods that are the same for words of every width.
 macro_rules! bits_of_word {
     ($word:ty) => {
         #[inline]
@@ -91,20 +91,20 @@ pub struct GroupTable<K> {
     folds: Folds,
     /// The words of a group without rows.
     start: Vec<u64>,
-    /// The upper half of the hash and, plus one, the number; 0 where there is none.
+    /// The upper half of the hash, and the number plus one; 0 for a free slot.
     slots: Vec<u64>,
-    /// By small key the number plus one; 0 where it was not looked up yet.
+    /// Indexed by small key: the number plus one; 0 if the key has not been looked up.
     direct: Vec<u32>,
     keys: Vec<K>,
     states: Vec<u64>,
-    /// Groups that are not among the others yet.
+    /// Groups that are not yet merged into `keys`.
     dense: Option<Dense<K>>,
-    /// Where nothing is folded: the keys that are not among the others yet. If there are others, then none here.
+    /// If nothing is accumulated: keys that are not yet in `keys`. Empty if `keys` has entries.
     alone: Option<Keys<K>>,
 }
 
 impl<K: GroupKey> GroupTable<K> {
-    /// `seed` is what those who choose the keys do not know.
+    /// Creates an empty table. `seed` must be unknown to the clients that choose the keys.
     #[must_use]
     pub fn new(folds: Folds, seed: u64) -> GroupTable<K> {
         let alone = (folds.words() == 0).then(|| Keys::new(seed));
@@ -121,13 +121,13 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Of keys that are all different, over which nothing is folded.
+    /// Creates a table of distinct keys without accumulators.
     #[must_use]
     pub fn of_keys(keys: Vec<K>, seed: u64) -> GroupTable<K> {
         GroupTable { keys, ..GroupTable::new(Folds::new(Vec::new()), seed) }
     }
 
-    /// Without those of few bits that are not settled.
+    /// Returns the number of groups, excluding dense groups before [`GroupTable::settle`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len() + self.alone.as_ref().map_or(0, Keys::len)
@@ -138,17 +138,17 @@ impl<K: GroupKey> GroupTable<K> {
         self.len() == 0
     }
 
-    /// By number.
+    /// Returns the keys by group number.
     ///
     /// # Panics
-    /// When the groups are not settled; so do the others that show groups.
+    /// Panics if the groups are not settled, as do all methods that return groups.
     #[must_use]
     pub fn keys(&self) -> &[K] {
         self.assert_settled();
         &self.keys
     }
 
-    /// The words of each group, by number.
+    /// Returns the words of all groups, by group number.
     #[must_use]
     pub fn states(&self) -> &[u64] {
         self.assert_settled();
@@ -160,7 +160,7 @@ impl<K: GroupKey> GroupTable<K> {
         assert!(are_settled, "groups that were not settled");
     }
 
-    /// Memory that it takes.
+    /// Returns the allocated bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         (self.slots.capacity() + self.states.capacity()) * 8
@@ -170,14 +170,14 @@ impl<K: GroupKey> GroupTable<K> {
             + self.alone.as_ref().map_or(0, Keys::bytes)
     }
 
-    /// The keys, where nothing is folded.
+    /// Returns the key set if nothing is accumulated.
     fn alone(&mut self) -> Option<&mut Keys<K>> {
         let alone = self.alone.as_mut()?;
         self.keys.drain(..).for_each(|key| alone.insert(key));
         Some(alone)
     }
 
-    /// Adds rows. `groups` is scratch.
+    /// Adds rows. `groups` is scratch memory.
     pub fn add(&mut self, keys: &[K], inputs: &[FoldInput<'_>], groups: &mut Vec<u32>) {
         let Some((any, all)) = bits_of(keys) else { return };
         if any == all {
@@ -200,7 +200,7 @@ impl<K: GroupKey> GroupTable<K> {
         self.folds.add(&mut self.states, groups, inputs);
     }
 
-    /// Brings all groups together. To be called before they are asked for.
+    /// Merges all groups into one array. Must be called before groups are read.
     pub fn settle(&mut self) {
         self.join_dense();
         if let Some(alone) = self.alone.as_mut().filter(|alone| alone.len() > 0) {
@@ -215,7 +215,7 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Adds `rows` rows of one key; without rows and inputs there is a group all the same.
+    /// Adds `rows` rows of one key. The group is created even if there are no rows and inputs.
     pub fn add_all(&mut self, key: K, rows: usize, inputs: &[FoldInput<'_>]) {
         if let Some(alone) = self.alone() {
             return alone.insert(key);
@@ -227,12 +227,12 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Adds the groups of another table that is over the same folds.
+    /// Adds the groups of another table with the same folds.
     pub fn join(&mut self, other: &GroupTable<K>, groups: &mut Vec<u32>) {
         self.join_some(other.keys(), other.states(), groups);
     }
 
-    /// Adds groups by their keys and words.
+    /// Adds groups given by their keys and words.
     pub fn join_some(&mut self, keys: &[K], states: &[u64], groups: &mut Vec<u32>) {
         let Some((any, _)) = bits_of(keys) else { return };
         if let Some(alone) = self.alone() {
@@ -246,7 +246,7 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Finds the number of each row's key; new keys get one. `any` has the bits that some key has.
+    /// Writes the number of each row's key; new keys get a number. `any` has the bits that are set in some key.
     fn number(&mut self, keys: &[K], any: K, groups: &mut Vec<u32>) {
         groups.clear();
         groups.reserve(keys.len());
@@ -274,7 +274,7 @@ impl<K: GroupKey> GroupTable<K> {
         }
     }
 
-    /// Of keys that have no bits but those of `any`.
+    /// Writes the numbers of keys that have only bits of `any`, by direct addressing.
     fn number_directly(&mut self, keys: &[K], any: usize, groups: &mut Vec<u32>) {
         let count = (any + 1).next_power_of_two();
         if self.direct.len() < count {
@@ -326,7 +326,7 @@ impl<K: GroupKey> GroupTable<K> {
         number
     }
 
-    /// Makes room for so many keys more.
+    /// Reserves memory for `more` keys.
     pub fn reserve(&mut self, more: usize) {
         if let Some(alone) = self.alone() {
             return alone.reserve(more);
@@ -343,7 +343,7 @@ impl<K: GroupKey> GroupTable<K> {
         self.rehash(self.slots.len() * 2);
     }
 
-    /// Into so many slots, a power of two.
+    /// Rehashes into `slots` slots, a power of two.
     fn rehash(&mut self, slots: usize) {
         self.slots = vec![0; slots];
         for (number, key) in self.keys.iter().enumerate() {
@@ -357,14 +357,15 @@ impl<K: GroupKey> GroupTable<K> {
     }
 }
 
-/// The bits that some key has, and those that all have.
+/// Returns the bits set in some key, and the bits set in all keys.
 fn bits_of<K: GroupKey>(keys: &[K]) -> Option<(K, K)> {
     let first = *keys.first()?;
     Some(keys.iter().fold((first, first), |(any, all), key| (any | *key, all & *key)))
 }
 
-/// Row numbers by the partition that their keys' hashes say, and where each partition's begin; one of `1 << bits`,
-/// which other bits than those of a place in a table say.
+/// Sorts row numbers by hash partition of their keys and writes the first index of each partition to `starts`.
+///
+/// There are `1 << bits` partitions, chosen by other bits of the hash than the slot of a table.
 pub fn by_partition<K: GroupKey>(keys: &[K], seed: u64, bits: u32, order: &mut Vec<u32>, starts: &mut Vec<u32>) {
     let of = |key: &K| (key.hash(seed) << 24 >> (64 - bits)) as usize;
     starts.clear();
@@ -463,7 +464,7 @@ mod tests {
                 if at == 3 {
                     table.reserve(5_000);
                 }
-                // Also behind what is settled, and keys of few bits between the others.
+                // Rows after a call of `settle`, and keys of few bits between the others.
                 if at == 5 {
                     table.settle();
                 }
@@ -505,7 +506,7 @@ mod tests {
     fn a_few_rows_of_small_keys_take_little_memory() {
         let mut table = GroupTable::new(Folds::new(vec![Fold::Rows]), 7);
         let mut scratch = Vec::new();
-        // A part has every 256th of the keys.
+        // A partition has every 256th of the keys.
         let keys: Vec<u64> = (0..256).map(|k| k * 256).collect();
         for _ in 0..3 {
             table.add(&keys, &[], &mut scratch);

@@ -1,4 +1,4 @@
-//! Vectors calculated with, row by row.
+//! Arithmetic on vectors, row by row.
 
 use super::Side;
 use crate::dispatch;
@@ -8,24 +8,24 @@ pub enum Arithmetic {
     Plus,
     Minus,
     Times,
-    /// Of integers rounded toward zero.
+    /// Division. The quotient of integers is truncated toward zero.
     Over,
-    /// What is left of a division, with the sign of what was divided.
+    /// Remainder, with the sign of the dividend.
     Modulo,
 }
 
-/// A number made of one.
+/// A unary calculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Of integers at the other end where that is outside of 64 bits.
+    /// Negation. Integers wrap around at 64 bits.
     Negated,
-    /// Without its sign; the least integer stays.
+    /// Absolute value. The smallest integer is unchanged.
     Magnitude,
-    /// An integer whose lower bits count, with their sign.
+    /// The sign-extended lower bits of an integer.
     Wrapped(u32),
-    /// Floating point as one of 32 bits has it.
+    /// Rounding to a double that `f32` can represent.
     Single,
-    /// The next whole number below, or above, of floating point.
+    /// The next whole number below or above a floating-point number.
     Floor,
     Ceiling,
 }
@@ -64,7 +64,7 @@ fn map<T: Copy, V: Copy>(a: Side<'_, T>, out: &mut [V], of: impl Fn(T) -> V) {
     }
 }
 
-/// Integers of 64 bits, which go on at the other end; 0 of a division by zero.
+/// Computes with integers of 64 bits, which wrap around. A division by zero gives 0.
 pub fn calculate_ints(with: Arithmetic, a: Side<'_, i64>, b: Side<'_, i64>, out: &mut [i64]) {
     match with {
         Arithmetic::Plus | Arithmetic::Minus | Arithmetic::Times => combine_ints(with, a, b, out),
@@ -75,7 +75,7 @@ pub fn calculate_ints(with: Arithmetic, a: Side<'_, i64>, b: Side<'_, i64>, out:
     }
 }
 
-// Few loops a function, so that what they call is compiled along.
+// Few loops per function, so that the called functions are inlined and compiled for the same instruction set.
 dispatch! {
     fn combine_ints(with: Arithmetic, a: Side<'_, i64>, b: Side<'_, i64>, out: &mut [i64]) {
         match with {
@@ -93,39 +93,41 @@ dispatch! {
 }
 
 dispatch! {
-    /// The product is no greater than what is divided: doubles have all of these.
+    /// The product is not greater than the dividend, so a double represents it exactly.
     fn leave_short(a: Side<'_, i64>, b: Side<'_, i64>, out: &mut [i64]) {
         zip(a, b, out, |a, b| whole(nearest(a) - quotient(a, b) * nearest(b)) & -i64::from(b != 0));
     }
 }
 
-/// Integers below have room in a double for what dividing them takes, and [`whole`] gives them back.
+/// A double represents smaller integers and their quotients exactly enough for [`whole`] to return the integer.
 const SHORT: i64 = 1 << 50;
 
-/// Whether all integers are shorter than 50 bits: processors divide doubles four times as fast.
+/// Returns true if all integers are shorter than 50 bits: processors divide doubles four times as fast.
 fn is_short(of: Side<'_, i64>) -> bool {
     !any_outside(of, -SHORT, SHORT)
 }
 
-/// Rounded toward zero; 0 of a division by zero. The quotient of doubles is a whole number only where that of the
-/// integers is: any other is further from one than rounding reaches.
+/// Returns the quotient truncated toward zero; 0 for a division by zero.
+///
+/// The quotient of doubles is a whole number only if the quotient of the integers is one: any other quotient differs
+/// from a whole number by more than the rounding error.
 #[inline(always)]
 fn quotient(a: i64, b: i64) -> f64 {
-    // Without a branch: zero is divided by one instead.
+    // Branch-free: a zero divisor is replaced by one.
     let is_zero = i64::from(b == 0);
     (nearest(a & (is_zero - 1)) / nearest(b | is_zero)).trunc()
 }
 
-/// A whole double as an integer, which is short.
+/// Converts a whole double to an integer of less than 51 bits.
 #[inline(always)]
 fn whole(value: f64) -> i64 {
-    // 2⁵² + 2⁵¹: the lower bits of what is added to it are those of the sum.
+    // 2⁵² + 2⁵¹: the lower bits of a number added to it are the lower bits of the sum.
     const MAGIC: f64 = 6_755_399_441_055_744.0;
     ((value + MAGIC).to_bits().wrapping_sub(MAGIC.to_bits())).cast_signed()
 }
 
 dispatch! {
-    /// Whether any row of a difference or a sum, whatever it is of, went on at the other end.
+    /// Returns true if any row of a sum or a difference wrapped around.
     #[must_use]
     pub fn any_over_end(is_sum: bool, a: Side<'_, i64>, b: Side<'_, i64>, out: &[i64]) -> bool {
         let rows = out.len();
@@ -150,7 +152,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// Whether any value is outside of bounds.
+    /// Returns true if any value is outside of `least..=most`.
     #[must_use]
     pub fn any_outside(values: Side<'_, i64>, least: i64, most: i64) -> bool {
         let is_outside = |v: i64| (v < least) | (v > most);
@@ -200,19 +202,20 @@ dispatch! {
 }
 
 dispatch! {
-    /// The nearest double of each integer.
+    /// Writes the nearest double of each integer.
     pub fn floats_of_ints(a: Side<'_, i64>, out: &mut [f64]) {
         map(a, out, nearest);
     }
 }
 
-/// `value as f64` out of operations that take several lanes before AVX-512 has one for it: the halves as doubles, each
-/// exactly, of which the last addition alone rounds.
+/// Returns `value as f64`, computed with operations that are vectorized without AVX-512.
+///
+/// Both halves are converted to doubles exactly; only the final addition rounds.
 #[inline(always)]
 fn nearest(value: i64) -> f64 {
     const LOW: u64 = 0x4330_0000_0000_0000;
     const HIGH: u64 = 0x4530_0000_8000_0000;
-    // 2⁸⁴ + 2⁶³ + 2⁵²: what the upper half has too much, and the lower.
+    // 2⁸⁴ + 2⁶³ + 2⁵²: the excess of the upper half and of the lower half.
     const TOO_MUCH: f64 = f64::from_bits(0x4530_0000_8010_0000);
     let bits = value.cast_unsigned();
     let high = f64::from_bits((bits >> 32) ^ HIGH) - TOO_MUCH;

@@ -1,6 +1,6 @@
-//! Two spans of numbers compared row by row, a bit for each row.
+//! Compares two spans of numbers row by row; the result has one bit per row.
 //!
-//! Floating point is compared as PostgreSQL does: NaN equals NaN and is greater than every number, −0 equals 0.
+//! Floating point is compared as in PostgreSQL: NaN equals NaN and is greater than every number, −0 equals 0.
 
 use super::{SPAN, Side, Span};
 use crate::dispatch;
@@ -16,7 +16,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// What is true where this is false.
+    /// Returns the comparison that is true if this one is false.
     #[must_use]
     pub fn opposite(self) -> Comparison {
         match self {
@@ -29,7 +29,7 @@ impl Comparison {
         }
     }
 
-    /// Of two integers.
+    /// Compares integers.
     #[inline(always)]
     fn of_ints(self, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize, mask: &mut Span) {
         match self {
@@ -45,7 +45,7 @@ impl Comparison {
     #[inline(always)]
     fn of_floats(self, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize, mask: &mut Span) {
         match (self, a, b) {
-            // A number on one side settles what a NaN on the other comes to.
+            // If one side is a number, the result for a NaN on the other side is known.
             (_, a, Side::One(c)) if !c.is_nan() => self.with_number(a, c, rows, mask),
             (_, Side::One(c), b) if !c.is_nan() => self.swapped().with_number(b, c, rows, mask),
             (Comparison::Equal, ..) => masked(a, b, rows, mask, equal),
@@ -57,7 +57,7 @@ impl Comparison {
         }
     }
 
-    /// With a constant that is not NaN.
+    /// Compares with a constant that is not NaN.
     #[inline(always)]
     fn with_number(self, a: Side<'_, f64>, number: f64, rows: usize, mask: &mut Span) {
         let b = Side::One(number);
@@ -71,7 +71,7 @@ impl Comparison {
         }
     }
 
-    /// What says the same with the sides exchanged.
+    /// Returns the equivalent comparison with exchanged sides.
     #[must_use]
     pub fn swapped(self) -> Comparison {
         match self {
@@ -146,7 +146,7 @@ pub(super) fn clear_behind(mask: &mut Span, rows: usize) {
     }
 }
 
-/// 64 values, those of a shorter slice with others behind them.
+/// Returns 64 values; a shorter slice is copied to `room`, whose other values are unspecified.
 #[inline(always)]
 fn whole<'a, T: Copy>(values: &'a [T], room: &'a mut [T; 64]) -> &'a [T; 64] {
     match values.as_array::<64>() {
@@ -158,8 +158,8 @@ fn whole<'a, T: Copy>(values: &'a [T], room: &'a mut [T; 64]) -> &'a [T; 64] {
     }
 }
 
-/// The bits that a test gives, the first lowest. Each has a place of its own to be set in, so that lanes need not be
-/// moved together.
+/// Returns a bit per result of `test`, the first in the lowest bit. Each bit is set at its own position, so that lanes
+/// need not be combined.
 #[inline(always)]
 fn bits(test: impl Fn(usize) -> bool) -> u64 {
     let mut word = 0;
@@ -170,7 +170,7 @@ fn bits(test: impl Fn(usize) -> bool) -> u64 {
 }
 
 dispatch! {
-    /// The rows of which it is true; bits behind the last row are clear.
+    /// Returns the rows for which the comparison is true. Bits after the last row are clear.
     #[must_use]
     pub fn compare_ints(comparison: Comparison, a: Side<'_, i64>, b: Side<'_, i64>, rows: usize) -> Span {
         let mut mask = [0; SPAN / 64];
@@ -180,7 +180,7 @@ dispatch! {
 }
 
 dispatch! {
-    /// As [`compare_ints`].
+    /// Compares floating point like [`compare_ints`].
     #[must_use]
     pub fn compare_floats(comparison: Comparison, a: Side<'_, f64>, b: Side<'_, f64>, rows: usize) -> Span {
         let mut mask = [0; SPAN / 64];

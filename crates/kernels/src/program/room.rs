@@ -1,5 +1,4 @@
-//! Where a program's numbers and masks are while it runs: memory near the processor, kept from one
-//! span to the next.
+//! Scratch memory for the numbers and masks of a running program, small enough for the cache and reused for all spans.
 
 use super::{SPAN, Span, Test};
 
@@ -7,9 +6,9 @@ use super::{SPAN, Span, Test};
 pub struct Room {
     pub(super) ints: Vec<Vec<i64>>,
     pub(super) floats: Vec<Vec<f64>>,
-    /// Of each step.
+    /// Indexed by step.
     pub(super) masks: Vec<Span>,
-    /// The columns of the vector that were asked for.
+    /// Columns of the current vector that were loaded.
     pub(super) loaded: Vec<bool>,
 }
 
@@ -19,8 +18,9 @@ impl Room {
         Room::default()
     }
 
-    /// Has so many places of integers and of floating point, and a mask for each step. Takes memory only where no program
-    /// before needed as many. No column is loaded.
+    /// Provides the given number of slots for integers and floating point, and a mask for each step.
+    ///
+    /// Allocates only if no previous program needed as many. Marks all columns as not loaded.
     pub(super) fn grow(&mut self, (ints, floats): (usize, usize), steps: usize, columns: usize) {
         self.loaded.clear();
         self.loaded.resize(columns, false);

@@ -1,9 +1,9 @@
-//! Random programs against what they say, row by row.
+//! Compares random programs with a row-by-row evaluation.
 
 use super::*;
 use fastrand::Rng;
 
-/// What [`Program`] is built of, as a tree.
+/// Source tree of a [`Program`].
 #[derive(Debug)]
 enum Tree {
     Column(usize),
@@ -191,7 +191,7 @@ impl Tree {
         }
     }
 
-    /// `Ok(None)` of NULL.
+    /// Returns `Ok(None)` for NULL.
     fn of(&self, table: &Table, row: usize) -> Result<Option<Value>, Failure> {
         let both = |a: &Tree, b: &Tree| Ok(a.of(table, row)?.zip(b.of(table, row)?));
         Ok(match self {
@@ -294,7 +294,7 @@ impl Condition {
         }
     }
 
-    /// In the order of the steps: what fails fails whether it matters or not.
+    /// Evaluates in the order of the steps: a failure counts even if it does not affect the result.
     fn of(&self, table: &Table, row: usize) -> Result<bool, Failure> {
         Ok(match self {
             Condition::Compared(comparison, a, b) => match (a.of(table, row), b.of(table, row)) {
@@ -362,7 +362,7 @@ fn programs_say_what_each_row_says() {
         let expected: Vec<Result<bool, Failure>> = asked.iter().map(|row| condition.of(&table, *row)).collect();
         match found {
             Err(Stopped::Failed(failure)) => {
-                // Of the first step that fails; which row of it is said.
+                // The failure is a failure of the first step that fails, in any row.
                 assert!(expected.iter().any(Result::is_err), "{failure:?} of {condition:?}");
                 assert!(program.may_fail());
                 failures += 1;
@@ -428,7 +428,7 @@ fn integers_are_divided_exactly_by_whatever_way() {
     let mut rng = Rng::with_seed(3);
     let (mut over, mut modulo) = (vec![0; VECTOR], vec![0; VECTOR]);
     for round in 0..400 {
-        // Shorter than 50 bits, around that, and any.
+        // Shorter than 50 bits, close to 50 bits, and any length.
         let bits = [8, 20, 40, 49, 50, 51, 64][round % 7];
         let value = |rng: &mut Rng| match rng.u32(..10) {
             0 => *rng.choice(&[0, 1, -1, (1 << (bits - 1)) - 1, -1 << (bits - 1)]).unwrap(),
@@ -436,7 +436,7 @@ fn integers_are_divided_exactly_by_whatever_way() {
             _ => rng.i64(..) >> (64 - bits),
         };
         let a: Vec<i64> = (0..VECTOR).map(|_| value(&mut rng)).collect();
-        // Near multiples, where rounding would show.
+        // Values close to multiples, which would reveal rounding.
         let b: Vec<i64> =
             a.iter().map(|a| if rng.bool() { value(&mut rng) } else { a.wrapping_add(1) / rng.i64(1..1000) }).collect();
         let divisor = value(&mut rng);

@@ -1,6 +1,7 @@
-//! Variances, covariances, correlation and linear regression, as PostgreSQL computes them: the state of `y` and `x` is the
-//! count, both means, and the sums of squares and products of what values differ from the means (Chan, Golub, LeVeque).
-//! A NaN or an infinity among the values makes these sums NaN.
+//! Variances, covariances, correlation and linear regression with the algorithms of PostgreSQL.
+//!
+//! The state of `y` and `x` is the count, both means, and the sums of squares and products of the differences from the
+//! means (Chan, Golub, LeVeque). A NaN or an infinity among the values makes these sums NaN.
 
 use super::{Formula, Numbers, add_rows};
 use tidalite_kernels::{sum_centered_products, sum_floats};

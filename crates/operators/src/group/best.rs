@@ -1,7 +1,7 @@
-//! The groups that come first in an order, where no others are asked for.
+//! Top-K groups: the groups that come first in an order.
 //!
-//! Groups are compared as they lie, by the words of their keys and folds: only those that come out become columns. Most
-//! are told from them by a number that says about where they stand in the order.
+//! Groups are compared in packed form, by the words of their keys and folds; only the result is converted to columns.
+//! Most groups are excluded by an approximate rank of 64 bits.
 
 use super::keys::{KeyForm, Word};
 use super::output::{Output, OutputKind};
@@ -9,19 +9,20 @@ use super::worker::Shared;
 use std::cmp::Ordering;
 use tidalite_kernels::GroupTable;
 
-/// Candidates are put in order when they are this many more than twice those asked for.
+/// Candidates are sorted when their number exceeds twice the requested number by this value.
 const SPARE: usize = 64;
 
-/// So many groups that come first. Of those that are equal in the order, any.
+/// Top-K groups by `by`. Ties are broken arbitrarily.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Best {
-    /// At least one.
+    /// Number of groups, at least one.
     pub groups: usize,
-    /// The first that tells two groups apart decides.
+    /// Sort keys; the first key in which two groups differ decides.
     pub by: Vec<By>,
 }
 
-/// A column of those that come out: the keys, then the outputs. −0 is 0, and NaN the greatest number.
+/// A sort key: an output column, counted over the keys and then the outputs. −0 equals 0, and NaN is the greatest
+/// number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct By {
     pub column: usize,
@@ -29,7 +30,7 @@ pub struct By {
     pub nulls_first: bool,
 }
 
-/// Those of `tables` that come first.
+/// Returns the first groups of `tables`.
 pub(super) fn best<W: Word>(
     tables: impl Iterator<Item = GroupTable<W>>,
     shared: &Shared<W>,
@@ -45,24 +46,24 @@ pub(super) fn best<W: Word>(
     found
 }
 
-/// Memory of the candidates among `groups` groups, at most.
+/// Returns an upper bound of the memory for the candidates among `groups` groups.
 pub(super) fn bytes<W: Word>(groups: usize, shared: &Shared<W>, best: &Best) -> usize {
     let candidates = (2 * best.groups + SPARE).min(groups);
-    // Each is copied when some are kept, and a list that grows has room for as many again.
+    // Each candidate is copied when candidates are discarded, and a growing list has twice the capacity.
     2 * candidates * (size_of::<W>() + size_of::<u64>() * (shared.folds.words() + 2))
 }
 
-/// Candidates.
+/// The current candidates.
 #[derive(Default)]
 struct First<W> {
     max: usize,
-    /// Of each one's state.
+    /// Words of the state of a candidate.
     words: usize,
     /// See [`Key::about`].
     abouts: Vec<u64>,
     keys: Vec<W>,
     states: Vec<u64>,
-    /// Whether the candidates below `max` are the first of all so far, the last of them at the end.
+    /// True if the candidates below `max` are the first of all groups so far, with the last of them at the end.
     is_full: bool,
 }
 
@@ -96,7 +97,7 @@ impl<W: Word> First<W> {
         Group { key: self.keys[at], state: &self.states[at * self.words..][..self.words] }
     }
 
-    /// Keeps those that come first.
+    /// Keeps the first `max` candidates.
     fn cut(&mut self, order: &Order<'_>) {
         if self.keys.len() <= self.max {
             return;
@@ -127,7 +128,7 @@ impl Order<'_> {
         self.0.first().map_or(0, |key| key.about(group))
     }
 
-    /// Whether groups of which this is said are equal in the order.
+    /// Returns true if groups with this approximate rank are equal in the order.
     #[inline]
     fn is_told(&self, about: u64) -> bool {
         matches!(self.0.as_slice(), [Key { of: Of::Output(_), .. }]) && about > 1 && about < u64::MAX - 1
@@ -138,20 +139,20 @@ impl Order<'_> {
     }
 }
 
-/// One of those that groups are compared by.
+/// A sort key with its source.
 struct Key<'a> {
     by: &'a By,
     of: Of<'a>,
 }
 
 enum Of<'a> {
-    /// Bits of the key, from a place on.
+    /// Bits of the packed key, with their position and number.
     Key(KeyForm<'a>, u32, u32),
     Output(&'a OutputKind),
 }
 
 impl<'a> Key<'a> {
-    /// `None` where there is no such column, by which no two groups differ.
+    /// Creates a sort key; `None` if the column does not exist, in which case no two groups differ.
     fn new<W: Word>(by: &'a By, shared: &'a Shared<W>, outputs: &'a [Output]) -> Option<Key<'a>> {
         let of = match shared.kinds.get(by.column) {
             Some(kind) => {
@@ -163,7 +164,7 @@ impl<'a> Key<'a> {
         Some(Key { by, of })
     }
 
-    /// The value, or the number of the text.
+    /// Returns the value, or the code of the string.
     #[inline]
     fn value<W: Word>(&self, group: Group<'_, W>) -> Option<i64> {
         match &self.of {
@@ -184,7 +185,7 @@ impl<'a> Key<'a> {
         if self.by.is_descending { order.reverse() } else { order }
     }
 
-    /// No less than that of any group that comes before this one.
+    /// Returns an approximate rank that is not below the rank of any group that sorts before this one.
     #[inline]
     fn about<W: Word>(&self, group: Group<'_, W>) -> u64 {
         let Some(value) = self.value(group) else { return if self.by.nulls_first { 0 } else { u64::MAX } };

@@ -1,25 +1,25 @@
-//! Which groups are asked for, where any few will do: those that come first.
+//! Group limit: selects which groups are returned if any `max` groups are sufficient.
 //!
-//! Once they are known, rows of other groups need not be looked at any closer than it takes to see that they are such.
+//! After the groups are selected, rows of other groups are only tested for membership.
 
 use super::keys::Word;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_kernels::GroupKey;
 
-/// More than these are not worth the look.
+/// Above this limit the test costs more than it saves.
 pub(super) const CHOSEN_MAX: usize = 1_024;
-/// Of the table that most others are told by.
+/// Number of bits of the hash that index the filter table.
 const TABLE_BITS: u32 = 16;
 
-/// Shared by the threads of a query.
+/// Selected groups, shared by the threads of a query.
 pub(super) struct Chosen<W> {
     max: usize,
     seed: u64,
     words: Mutex<HashSet<W>>,
 }
 
-/// All that are asked for. Others are told from them by a bit of their hash, mostly.
+/// The final selection. Most other groups are rejected by a bit of their hash.
 pub(super) struct Asked<W> {
     seed: u64,
     words: HashSet<W>,
@@ -27,12 +27,14 @@ pub(super) struct Asked<W> {
 }
 
 impl<W: Word> Chosen<W> {
-    /// `None` when they are too many.
+    /// Creates the selection; `None` if `max` exceeds the limit.
     pub fn new(max: usize, seed: u64) -> Option<Chosen<W>> {
         (max <= CHOSEN_MAX).then(|| Chosen { max, seed, words: Mutex::default() })
     }
 
-    /// Takes those of `words` that come first, while there is room. Until there is none, all that came are among them.
+    /// Selects words until `max` groups are selected, and returns the selection when it is full.
+    ///
+    /// Before that, all words seen are selected.
     pub fn choose(&self, words: &[W]) -> Option<Arc<Asked<W>>> {
         let mut chosen = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         for word in words {
@@ -55,12 +57,12 @@ impl<W: Word> Asked<W> {
         Asked { seed, words, table }
     }
 
-    /// With only the bits of `mask`.
+    /// Returns the selection reduced to the bits of `mask`.
     pub fn masked(&self, mask: W) -> Asked<W> {
         Asked::new(self.words.iter().map(|word| *word & mask).collect(), self.seed)
     }
 
-    /// The rows that have one of them.
+    /// Returns the rows whose word is selected.
     pub fn rows(&self, words: &[W]) -> Vec<u32> {
         let is_asked = |word: &W| {
             let bit = GroupKey::hash(*word, self.seed) >> (64 - TABLE_BITS);

@@ -1,8 +1,9 @@
 //! Groups whose last key is only counted: `count(DISTINCT x)`.
 //!
-//! Rows are grouped by all keys, of which nothing is folded; beside, if something is to be folded, they are grouped by the
-//! others. In the end both become groups by the others, without being written out before: with the words of these and,
-//! behind them, how many groups by all keys there were, but for the one in which the counted key is NULL.
+//! Rows are grouped by all keys, without accumulators. If there are accumulators, rows are also grouped by the other
+//! keys. At the end both are merged into groups by the other keys, without being written out before. The state of such
+//! a group has the words of its accumulators, followed by the number of its groups by all keys, excluding the group in
+//! which the counted key is NULL.
 
 use super::grouper::Grouper;
 use super::keys::Word;
@@ -10,16 +11,16 @@ use super::worker::{Groups, Shared, bits_of};
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, FoldValues, GroupTable};
 
-/// Groups that are looked at at a time, and rows, where they are that.
+/// Number of groups, or rows, that are processed at a time.
 const CHUNK: usize = 1 << 12;
 const CHUNK_ROWS: usize = 1 << 16;
 
-/// What threads share of the groups by all keys but the last.
+/// Returns the shared state of the groups by all keys but the last.
 pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
     let keys = all.kinds.len().saturating_sub(1);
     let (folds, inputs) = match &all.others {
         Some(others) => (others.folds.as_slice().iter().copied().chain([Fold::Rows]).collect(), Vec::new()),
-        // Groups by all keys are rows of those without the last one, then, of which those are counted that have it.
+        // The groups by all keys are then added as rows, and the rows with a last key are counted.
         None => (vec![Fold::Present(0)], vec![None]),
     };
     let mut fewer = Shared::new(folds, all.kinds[..keys].to_vec(), inputs, all.seed, all.parts.row_bytes_max);
@@ -27,7 +28,9 @@ pub(super) fn without_last<W: Word>(all: &Shared<W>) -> Shared<W> {
     fewer
 }
 
-/// Makes groups those of `fewer`, what [`without_last`] gave; gives the thread's own, if they stayed few.
+/// Merges groups into the groups of `fewer`, the result of [`without_last`].
+///
+/// Returns the thread's own groups, if they stayed few.
 pub(super) fn count<W: Word>(
     groups: impl Iterator<Item = Groups<W>>,
     all: &Shared<W>,
@@ -37,7 +40,7 @@ pub(super) fn count<W: Word>(
     let (others, shift) = (bits_of::<W>(kinds, |_| true), kinds.iter().map(|kind| kind.bits()).sum());
     let (bits, null) = (last.bits(), last.null_code());
     let is_there = |key: &W| Some(key.take(shift, bits)) != null;
-    // Of no rows.
+    // The state of a group without rows.
     let start: Vec<u64> = fewer.folds.start().collect();
     let words = start.len() - 1;
     let mut grouper = Grouper::new(fewer.clone());
@@ -45,7 +48,7 @@ pub(super) fn count<W: Word>(
     for Groups { lazy, is_of_others } in groups {
         let table = lazy.table();
         if kinds.is_empty() && !is_of_others {
-            // They are all of one group.
+            // All belong to one group.
             let count = table.keys().iter().filter(|key| is_there(key)).count() as u64;
             let state: Vec<u64> = start[..words].iter().copied().chain([count]).collect();
             grouper.join(&[W::default()], &state);

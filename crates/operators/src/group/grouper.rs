@@ -1,7 +1,7 @@
-//! Rows by their words into groups: a thread's own while they are few, else those that all threads share.
+//! Groups rows by their words: in a table of the thread while groups are few, then in shared tables.
 //!
-//! Groups that stay few stay in a table of the thread's own. When they get many, the table is emptied into those that are
-//! shared ([`super::parts`]). From then on rows are collected for each part of these, and handed on when they are enough.
+//! When the thread's own table has many groups, they are moved to the shared tables ([`super::parts`]). From then on
+//! rows are collected for each part of the shared tables and added to the part in batches.
 
 use super::keys::Word;
 use super::rows::Rows;
@@ -9,13 +9,13 @@ use super::worker::Shared;
 use std::sync::Arc;
 use tidalite_kernels::{FoldInput, GroupTable};
 
-/// Groups that a thread keeps for itself.
+/// Largest number of groups in a thread's own table.
 const OWN_GROUPS_MAX: usize = 1 << 14;
 
 pub(super) struct Grouper<W> {
     shared: Arc<Shared<W>>,
     own: GroupTable<W>,
-    /// By part, once groups are many.
+    /// Rows by part, once groups are many.
     collected: Option<Vec<Rows<W>>>,
     groups: Vec<u32>,
     order: Vec<u32>,
@@ -26,13 +26,13 @@ impl<W: Word> Grouper<W> {
     pub fn new(shared: Arc<Shared<W>>) -> Grouper<W> {
         let mut own = shared.table();
         if shared.kinds.is_empty() {
-            // There is a group also of no rows.
+            // Without keys, one group exists even without rows.
             own.add_all(W::default(), 0, &[]);
         }
         Grouper { shared, own, collected: None, groups: Vec::new(), order: Vec::new(), starts: Vec::new() }
     }
 
-    /// Memory that is the thread's own.
+    /// Returns the memory of the thread.
     pub fn bytes(&self) -> usize {
         let collected = self.collected.as_ref().map_or(0, |parts| parts.iter().map(Rows::bytes).sum());
         self.own.bytes() + collected + (2 * self.groups.capacity()) * size_of::<u32>()
@@ -64,7 +64,7 @@ impl<W: Word> Grouper<W> {
         }
     }
 
-    /// Adds groups, by their keys and words.
+    /// Adds groups given by their keys and words.
     pub fn join(&mut self, keys: &[W], states: &[u64]) {
         if self.collected.is_some() {
             return self.shared.parts.give(keys, states);
@@ -75,7 +75,7 @@ impl<W: Word> Grouper<W> {
         }
     }
 
-    /// Empties the thread's own table into the parts.
+    /// Moves the thread's own groups to the shared parts.
     fn give_away(&mut self) {
         let shared = &self.shared;
         self.own.settle();
@@ -84,7 +84,7 @@ impl<W: Word> Grouper<W> {
         self.collected = Some((0..shared.parts.len()).map(|_| Rows::new(&shared.inputs)).collect());
     }
 
-    /// The thread's own groups, if they stayed few; else they are with the others' now.
+    /// Returns the thread's own groups if they stayed few; otherwise they have been moved to the shared parts.
     pub fn finish(mut self) -> Option<GroupTable<W>> {
         let Some(collected) = self.collected else {
             self.own.settle();

@@ -1,8 +1,8 @@
-//! Columns of keys packed into one word a row, or two, and back.
+//! Packs columns of keys into one or two words per row, and unpacks them.
 //!
-//! A column has bits of its own in the word. Narrow integers count from 1, so that 0 is NULL; integers of 64 bits use
-//! the smallest one for NULL, and a batch that really has it gives the whole attempt up ([`Overflow`]). So does floating
-//! point, as integers of the same order. Texts are numbered, see [`super::texts`].
+//! Each column has its own bits in the word. Narrow integers count from 1, so that 0 is NULL. Integers of 64 bits use
+//! the smallest integer for NULL; a batch that contains this value aborts the packing ([`Overflow`]). Floating point is
+//! packed as integers of the same order. Strings are replaced by codes, see [`super::texts`].
 
 use super::texts::{Sealed, TEXT_BITS, TextNumbers, Texts, prefix};
 use super::times::{TIME_BITS, TimeNumbers, Times};
@@ -20,11 +20,11 @@ use std::hash::Hash;
 use std::sync::Arc;
 use tidalite_kernels::{GroupKey, float_of_order, order_of_float};
 
-/// The keys are too many, or of a value, that packing does not understand: another operator has to do it.
+/// The keys are too many, or have a value that cannot be packed. The caller must use another operator.
 #[derive(Debug)]
 pub struct Overflow;
 
-/// How a column of keys is packed.
+/// Packing of a key column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyKind {
     data_type: DataType,
@@ -35,26 +35,26 @@ pub struct KeyKind {
 #[derive(Clone, Debug, PartialEq)]
 enum Form {
     Plain,
-    /// Integers that stand for these texts.
+    /// Integers that are indexes into these strings.
     Codes(StringViewArray),
-    /// Times of few values, each many times.
+    /// Timestamps with few distinct values that occur many times each.
     Times,
 }
 
-/// What a thread knows of the values of a column that are numbered.
+/// A thread's state for a column whose values are replaced by codes.
 pub(super) enum Numbers {
     Texts(TextNumbers),
     Times(TimeNumbers),
 }
 
-/// What all threads know of them.
+/// The shared state for a column whose values are replaced by codes.
 #[derive(Clone)]
 pub(super) enum Numbered {
     Texts(Arc<Texts>),
     Times(Arc<Times>),
 }
 
-/// What a column's codes stand for.
+/// Decoder of a column's codes.
 pub(super) enum KeyForm<'a> {
     Integer(fn(u64) -> Option<i64>),
     Time(&'a [i64]),
@@ -63,7 +63,7 @@ pub(super) enum KeyForm<'a> {
 }
 
 impl KeyForm<'_> {
-    /// The value, or the number of the text, from 0.
+    /// Returns the value, or the index of the string, from 0.
     #[inline]
     pub fn value(&self, code: u64) -> Option<i64> {
         match self {
@@ -81,7 +81,7 @@ impl KeyForm<'_> {
         }
     }
 
-    /// No less than that of any value before this one.
+    /// Returns a number that is not below the number of any value that sorts before this one.
     #[inline]
     pub fn about(&self, value: i64) -> i64 {
         match self {
@@ -93,7 +93,7 @@ impl KeyForm<'_> {
 }
 
 impl Numbered {
-    /// Memory that they take.
+    /// Returns the allocated bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Numbered::Texts(texts) => texts.bytes(),
@@ -109,7 +109,7 @@ impl Numbered {
     }
 }
 
-/// One word, or two.
+/// A packed key of one or two words.
 pub(super) trait Word: GroupKey + Hash + Default {
     fn put(&mut self, code: u64, shift: u32);
     fn take(self, shift: u32, bits: u32) -> u64;
@@ -146,19 +146,19 @@ impl KeyKind {
         kind.value_bits().map(|_| kind)
     }
 
-    /// Texts that come as numbers of 32 bits, which are their places in `dictionary`.
+    /// Creates a key of 32-bit indexes into `dictionary`.
     #[must_use]
     pub fn codes(dictionary: StringViewArray) -> KeyKind {
         KeyKind { data_type: DataType::UInt32, is_nullable: true, form: Form::Codes(dictionary) }
     }
 
-    /// The texts that codes stand for, if it is of codes.
+    /// Returns the dictionary, if the key is of codes.
     #[must_use]
     pub fn dictionary(&self) -> Option<&StringViewArray> {
         if let Form::Codes(dictionary) = &self.form { Some(dictionary) } else { None }
     }
 
-    /// The same times, which are few and mostly follow their like.
+    /// Returns the same key for timestamps that are few and mostly equal to the previous row's.
     #[must_use]
     pub fn of_few_times(self) -> KeyKind {
         match self.data_type {
@@ -179,7 +179,7 @@ impl KeyKind {
         })
     }
 
-    /// Of its place in the word.
+    /// Returns the number of bits in the word.
     #[must_use]
     pub fn bits(&self) -> u32 {
         match (&self.form, self.value_bits().unwrap_or(0)) {
@@ -190,7 +190,7 @@ impl KeyKind {
         }
     }
 
-    /// What NULL is among its codes, if it may be.
+    /// Returns the code of NULL, if the column may contain NULL.
     pub(super) fn null_code(&self) -> Option<u64> {
         match self.form {
             Form::Plain if self.bits() == u64::BITS => self.is_nullable.then_some(i64::MIN.cast_unsigned()),
@@ -203,7 +203,7 @@ impl KeyKind {
         self.data_type == DataType::Utf8View
     }
 
-    /// For values that are numbered.
+    /// Returns the shared state, for values that are replaced by codes.
     pub(super) fn numbered(&self) -> Option<Numbered> {
         match self.form {
             Form::Plain if self.is_text() => Some(Numbered::Texts(Arc::default())),
@@ -212,7 +212,7 @@ impl KeyKind {
         }
     }
 
-    /// Adds the column's part to the words of the rows.
+    /// Adds the column's bits to the words of the rows.
     pub(super) fn pack<W: Word>(
         &self,
         column: &ArrayRef,
@@ -283,7 +283,7 @@ impl KeyKind {
         Ok(())
     }
 
-    /// What a code stands for, where it is no number of something.
+    /// Returns the decoder of codes that are not indexes.
     fn integer(&self) -> fn(u64) -> Option<i64> {
         match &self.data_type {
             DataType::Int8 => |code| code.checked_sub(1).map(|v| i64::from((v as u8).cast_signed())),
@@ -299,7 +299,7 @@ impl KeyKind {
         }
     }
 
-    /// To compare codes when all rows have theirs.
+    /// Returns the decoder for comparing codes after all rows were packed.
     pub(super) fn form<'a>(&'a self, numbered: Option<&'a Numbered>) -> KeyForm<'a> {
         match (&self.form, numbered) {
             (Form::Codes(dictionary), _) => KeyForm::Code(dictionary),
@@ -309,7 +309,7 @@ impl KeyKind {
         }
     }
 
-    /// The column again; codes as texts, unless `wanted` says numbers.
+    /// Unpacks the column. Codes become strings, unless `wanted` is an integer type.
     pub(super) fn unpack<W: Word>(
         &self,
         words: &[W],
@@ -354,16 +354,16 @@ impl KeyKind {
     }
 }
 
-/// Floating point as integers of the same order, none of which is the smallest. −0 is 0.
+/// Converts floating point to integers of the same order, excluding the smallest integer. −0 becomes 0.
 fn orders(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let floats = cast(column, &DataType::Float64)?;
     Ok(Arc::new(floats.as_primitive::<Float64Type>().unary::<_, Int64Type>(|v| order_of_float(v + 0.0))))
 }
 
-/// Codes below `count`, from 1.
+/// Packs codes below `count`, counted from 1.
 fn codes<W: Word>(column: &ArrayRef, count: usize, shift: u32, words: &mut [W]) -> Result<(), Overflow> {
     let column = column.as_primitive::<UInt32Type>();
-    // What stands where there is no value means nothing.
+    // Codes of NULL rows are undefined.
     let greatest = match column.null_count() {
         0 => column.values().iter().copied().max(),
         _ => column.iter().flatten().max(),

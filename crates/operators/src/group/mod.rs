@@ -1,10 +1,10 @@
-//! Rows into groups.
+//! Groups rows by keys and accumulates values.
 //!
-//! A [`Grouping`] is what the threads of a query share, a [`Worker`] what one of them has. Keys are packed into one word
-//! a row or two ([`keys`]), texts and times numbered for it ([`texts`], [`times`]); [`worker`] and [`grouper`] add rows
-//! to groups, to all or those of [`chosen`], and collect [`rows`] for the [`parts`] that threads share once groups are
-//! many; [`counted`] counts the values of a key; [`best`] picks those that come first in an order; [`output`] writes them
-//! as columns. [`Overflow`] gives up: the keys are not what packing understands.
+//! A [`Grouping`] is shared by the threads of a query; each thread has a [`Worker`]. Keys are packed into one or two
+//! words per row ([`keys`]) after strings and timestamps are replaced by codes ([`texts`], [`times`]). [`worker`] and
+//! [`grouper`] add rows to all groups or to the groups of [`chosen`], and collect [`rows`] for the [`parts`] that
+//! threads share if there are many groups. [`counted`] counts the distinct values of a key, [`best`] selects the top
+//! groups of an order, and [`output`] writes groups as columns. [`Overflow`] is returned if the keys cannot be packed.
 
 mod best;
 mod chosen;
@@ -31,27 +31,28 @@ use std::sync::Arc;
 use tidalite_kernels::Fold;
 use worker::{Groups, Shared};
 
-/// What the threads of a query share. The width of its keys is known when it is made.
+/// State shared by the threads of a query. The width of its keys is fixed at creation.
 #[derive(Clone)]
 pub struct Grouping(Width<Arc<Shared<u64>>, Arc<Shared<u128>>>);
 
-/// What one thread has.
+/// State of one thread.
 pub struct Worker(Width<worker::Worker<u64>, worker::Worker<u128>>);
 
-/// Some of the groups; no other part of all has one of them.
+/// A part of the groups. No group is in two parts.
 pub struct Part(Width<Groups<u64>, Groups<u128>>);
 
-/// What of the groups is sought.
+/// The requested groups.
 #[derive(Clone, Copy, Debug)]
 pub enum Sought {
     All,
-    /// Any so many of them.
+    /// Any groups, at most this many.
     Any(usize),
-    /// How many values the last key has in each group by the others: [`Grouping::count_last`] is to follow.
+    /// The number of distinct values of the last key for each combination of the others; completed by
+    /// [`Grouping::count_last`].
     CountsOfLast,
 }
 
-/// One word a key, or two.
+/// A state for keys of one word or of two words.
 #[derive(Clone)]
 enum Width<N, W> {
     Narrow(N),
@@ -59,9 +60,11 @@ enum Width<N, W> {
 }
 
 impl Grouping {
-    /// `inputs` says of each whether its values are floating point, `None` if it has none; `seed` is what those who choose
-    /// the keys do not know. Of many groups rows are kept until they are grouped, which take `row_bytes_max` and, for each
-    /// thread, some of every part.
+    /// Creates a grouping. `inputs` is true for floating-point inputs, false for integers, `None` for inputs without
+    /// values.
+    ///
+    /// `seed` must be unknown to the clients that choose the keys. If groups are many, ungrouped rows are buffered in
+    /// `row_bytes_max` bytes plus, for each thread, some rows of every part.
     #[must_use]
     pub fn new(
         folds: Vec<Fold>,
@@ -92,7 +95,7 @@ impl Grouping {
         }
     }
 
-    /// Memory of what is shared.
+    /// Returns the memory of the shared state.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.0 {
@@ -101,7 +104,7 @@ impl Grouping {
         }
     }
 
-    /// Memory that groups take at most, when all rows are among them.
+    /// Returns an upper bound of the memory of the groups after all rows are grouped.
     #[must_use]
     pub fn bytes_as_groups(&self) -> usize {
         match &self.0 {
@@ -110,7 +113,7 @@ impl Grouping {
         }
     }
 
-    /// All groups, when `few` are those that threads had for themselves.
+    /// Returns all groups. `few` are the threads' own groups.
     #[must_use]
     pub fn parts(&self, few: Vec<Part>) -> Vec<Part> {
         let mut few = few.into_iter();
@@ -128,8 +131,9 @@ impl Grouping {
         }
     }
 
-    /// For [`Grouping::count_last`]: the groups by all keys but the last, with the words that these have and, behind them, how
-    /// many values of the last key there are.
+    /// Returns the grouping for [`Grouping::count_last`]: the groups by all keys but the last.
+    ///
+    /// The state has the words of these groups, followed by the number of distinct values of the last key.
     #[must_use]
     pub fn without_last(&self) -> Grouping {
         Grouping(match &self.0 {
@@ -138,8 +142,9 @@ impl Grouping {
         })
     }
 
-    /// Adds parts of these groups to those of `fewer`, what [`Grouping::without_last`] gave; gives the thread's own, if they
-    /// stayed few. Nothing that is folded may go by the order of rows.
+    /// Adds parts of these groups to the groups of `fewer`, the result of [`Grouping::without_last`].
+    ///
+    /// Returns the thread's own groups, if they stayed few. No accumulator may depend on the order of rows.
     #[must_use]
     pub fn count_last(&self, parts: &mut dyn Iterator<Item = Part>, fewer: &Grouping) -> Option<Part> {
         match (&self.0, &fewer.0) {
@@ -153,7 +158,7 @@ impl Grouping {
         }
     }
 
-    /// Memory that [`Grouping::best`] takes of any of `parts`, at most.
+    /// Returns an upper bound of the memory of [`Grouping::best`] for any of `parts`.
     #[must_use]
     pub fn best_bytes(&self, parts: &[Part], best: &Best) -> usize {
         let groups = parts.iter().map(|Part(groups)| match groups {
@@ -166,7 +171,7 @@ impl Grouping {
         }
     }
 
-    /// Those groups of parts that come first.
+    /// Returns the top groups of the parts.
     #[must_use]
     pub fn best(&self, parts: &mut dyn Iterator<Item = Part>, outputs: &[Output], best: &Best) -> Part {
         match &self.0 {
@@ -181,10 +186,10 @@ impl Grouping {
         }
     }
 
-    /// A part as rows: its keys, then `outputs`.
+    /// Returns a part as record batches: its keys, then `outputs`.
     ///
     /// # Errors
-    /// When `schema` is not that of the columns.
+    /// Each batch is an error if `schema` does not match the columns.
     #[must_use]
     pub fn batches(&self, part: Part, outputs: &[Output], schema: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
         match (&self.0, part.0) {
@@ -200,10 +205,10 @@ impl Grouping {
 }
 
 impl Worker {
-    /// Adds rows: a column for each key, values for each input.
+    /// Adds rows: a column per key and values per input.
     ///
     /// # Errors
-    /// [`Overflow`] when the keys cannot be packed; what was added so far is of no use then.
+    /// Returns [`Overflow`] if the keys cannot be packed; the groups so far are unusable then.
     pub fn add(&mut self, keys: &[ArrayRef], inputs: &[Values], rows: usize) -> Result<(), Overflow> {
         match &mut self.0 {
             Width::Narrow(worker) => worker.add(keys, inputs, rows),
@@ -211,7 +216,7 @@ impl Worker {
         }
     }
 
-    /// Memory that is the thread's own.
+    /// Returns the memory of the thread.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.0 {
@@ -220,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// The thread's own groups, those that stayed few; others are with those of all threads now.
+    /// Returns the thread's own groups if they stayed few; other groups have been moved to the shared parts.
     #[must_use]
     pub fn finish(self) -> Vec<Part> {
         match self.0 {

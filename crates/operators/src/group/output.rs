@@ -1,4 +1,4 @@
-//! What groups hold, as columns.
+//! Writes the state of groups as columns.
 
 use super::keys::Word;
 use super::worker::Shared;
@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use std::sync::Arc;
 use tidalite_kernels::{GroupTable, float_of_order, order_of_float};
 
-/// Groups of a batch that goes out.
+/// Largest number of groups of a record batch.
 const BATCH_GROUPS: usize = 8_192;
 
 /// A column of aggregates.
@@ -19,11 +19,11 @@ pub struct Output {
     pub data_type: DataType,
 }
 
-/// Of which words of a group it is made. Where `present` is 0 there is no value.
+/// The words of a group from which the value is computed. The value is NULL if `present` is 0.
 #[derive(Clone, Debug)]
 pub enum OutputKind {
     Count(usize),
-    /// Of integers, each with `plus` added.
+    /// The sum of integers, with `plus` added to each.
     Sum {
         sum: usize,
         present: usize,
@@ -34,13 +34,13 @@ pub enum OutputKind {
         present: usize,
         is_mean: bool,
     },
-    /// The least or the greatest.
+    /// The minimum or the maximum.
     Bound {
         bound: usize,
         present: usize,
         is_float: bool,
     },
-    /// Of the row that was picked.
+    /// The value of the selected row.
     Picked {
         value: usize,
         present: usize,
@@ -86,7 +86,7 @@ fn batch<W: Word>(
 }
 
 impl OutputKind {
-    /// The value of a group among others: its order is that of the values. −0 is 0.
+    /// Returns a value of the group that sorts like the output. −0 equals 0.
     #[inline]
     pub(super) fn value(&self, state: &[u64]) -> Option<i64> {
         match *self {
@@ -115,7 +115,7 @@ fn summed(sum: u64, present: u64, plus: i64) -> Option<i128> {
     (present > 0).then(|| i128::from(sum.cast_signed()) + i128::from(plus) * i128::from(present))
 }
 
-/// NaN is the one that is stored.
+/// Returns the sum or the mean, with every NaN replaced by the canonical one.
 #[inline]
 fn summed_float(sum: u64, present: u64, is_mean: bool) -> Option<f64> {
     let divisor = if is_mean { present as f64 } else { 1.0 };

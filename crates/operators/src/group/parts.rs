@@ -1,8 +1,8 @@
-//! Groups that all threads of a query share, each part of them for some of the keys by their hash.
+//! Groups shared by all threads of a query, partitioned by the hash of their keys.
 //!
-//! Rows of a part are kept as they came while there is room for them, and become groups when nobody has more, or none is
-//! left: a part's table is fetched once for many rows, and one that is asked for at the end is made then, by the thread
-//! that takes it, and gone when that has what it wants of it.
+//! Rows of a part are buffered unchanged while memory is left, and are grouped when the last batch has arrived or the
+//! memory is used up. A part's table is then loaded into the cache once for many rows. A table that is requested at the
+//! end is built by the thread that takes it, and freed when the thread has read it.
 
 use super::keys::Word;
 use super::rows::Rows;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tidalite_kernels::{Folds, GroupTable, by_partition};
 
 const PART_BITS: u32 = 8;
-/// Halvings of what rows to groups may be, to tell it.
+/// Number of bisection steps of the estimate of groups per row.
 const HALVINGS: usize = 20;
 
 pub(super) struct Parts<W> {
@@ -21,20 +21,20 @@ pub(super) struct Parts<W> {
     are_empty: AtomicBool,
     /// Memory of the groups.
     group_bytes: AtomicUsize,
-    /// Memory of the rows, and how much of it may be.
+    /// Memory of the buffered rows, and its limit.
     row_bytes: AtomicUsize,
     pub(super) row_bytes_max: usize,
-    /// Of those rows.
+    /// Number of buffered rows.
     rows: AtomicUsize,
 }
 
 struct Part<W> {
-    /// Not among the groups yet.
+    /// Rows that are not yet grouped.
     rows: Mutex<Vec<Rows<W>>>,
     groups: Mutex<GroupTable<W>>,
 }
 
-/// Some groups, and rows of them that are not in yet.
+/// Groups, and rows that are not yet added to them.
 pub(super) struct Lazy<W> {
     table: GroupTable<W>,
     rows: Vec<Rows<W>>,
@@ -59,30 +59,30 @@ impl<W: Word> Parts<W> {
         self.parts.len()
     }
 
-    /// Whether nothing was given to them.
+    /// Returns true if no groups or rows were added.
     pub fn are_empty(&self) -> bool {
         self.are_empty.load(Ordering::Relaxed)
     }
 
-    /// Memory that they take.
+    /// Returns the allocated bytes.
     pub fn bytes(&self) -> usize {
         self.group_bytes.load(Ordering::Relaxed) + self.row_bytes.load(Ordering::Relaxed)
     }
 
-    /// Memory that groups take at most, when all rows are in.
+    /// Returns an upper bound of the memory of the groups after all rows are grouped.
     pub fn bytes_as_groups(&self) -> usize {
-        // A list has room for as many again, and twice to four times as many slots as groups.
+        // A list has up to twice the capacity, and a table has two to four slots per group.
         let group =
             2 * (size_of::<W>() + self.folds.words() * size_of::<u64>()) + 4 * size_of::<W>().max(size_of::<u64>());
         self.group_bytes.load(Ordering::Relaxed) + self.rows.load(Ordering::Relaxed) * group
     }
 
-    /// Row numbers by part, and where each part's begin.
+    /// Sorts row numbers by part and writes the first index of each part to `starts`.
     pub fn order(&self, keys: &[W], order: &mut Vec<u32>, starts: &mut Vec<u32>) {
         by_partition(keys, self.seed, PART_BITS, order, starts);
     }
 
-    /// Adds rows; `groups` is scratch.
+    /// Adds rows. `groups` is scratch memory.
     pub fn add(&self, part: usize, rows: Rows<W>, groups: &mut Vec<u32>) {
         if rows.keys.is_empty() {
             return;
@@ -102,7 +102,7 @@ impl<W: Word> Parts<W> {
         self.change(part, |table| all.iter().for_each(|rows| table.add(&rows.keys, &rows.folded(), groups)));
     }
 
-    /// Adds groups, by their keys and words.
+    /// Adds groups given by their keys and words.
     pub fn give(&self, keys: &[W], states: &[u64]) {
         self.are_empty.store(false, Ordering::Relaxed);
         let words = self.folds.words();
@@ -127,7 +127,7 @@ impl<W: Word> Parts<W> {
         self.group_bytes.fetch_add(table.bytes().saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// The groups of all, which are no longer here then.
+    /// Takes the groups of all parts.
     pub fn take(&self) -> Vec<Lazy<W>> {
         let take = |part: &Part<W>| {
             let table = std::mem::replace(&mut *locked(&part.groups), GroupTable::new(self.folds.clone(), self.seed));
@@ -138,12 +138,12 @@ impl<W: Word> Parts<W> {
 }
 
 impl<W: Word> Lazy<W> {
-    /// Of how many groups they are, at most.
+    /// Returns an upper bound of the number of groups.
     pub fn groups_max(&self) -> usize {
         self.table.len() + self.rows.iter().map(|rows| rows.keys.len()).sum::<usize>()
     }
 
-    /// With all rows in.
+    /// Returns the table with all rows added.
     pub fn table(self) -> GroupTable<W> {
         let Lazy { mut table, rows } = self;
         let all: usize = rows.iter().map(|rows| rows.keys.len()).sum();
@@ -164,14 +164,15 @@ impl<W: Word> Lazy<W> {
     }
 }
 
-/// How many groups `all` rows have, if `some` of them have `found` and each group is as likely as another: of N groups,
-/// N (1 − exp(−rows / N)) are met.
+/// Estimates the number of groups of `all` rows if `some` of them have `found` groups of equal probability.
+///
+/// Among N groups, N (1 − exp(−rows / N)) are expected to occur.
 fn groups_expected(some: usize, found: usize, all: usize) -> usize {
     if found == some {
         return all;
     }
     let (some, found, all) = (some as f64, found as f64, all as f64);
-    // x = some / N by halving where it may be, which is below some / found.
+    // Solves for x = some / N by bisection; x is below some / found.
     let (mut low, mut high) = (0.0, some / found);
     for _ in 0..HALVINGS {
         let x = (low + high) / 2.0;
@@ -191,10 +192,10 @@ mod tests {
     #[test]
     fn groups_are_foreseen() {
         assert_eq!(groups_expected(4_000, 4_000, 40_000), 40_000);
-        // Of 6,000 groups that are drawn from, by the formula: 4,000 rows meet 2,919, 40,000 meet 5,992.
+        // Expected by the formula for 6,000 groups: 4,000 rows have 2,919 groups, 40,000 rows have 5,992.
         let expected = groups_expected(4_000, 2_919, 40_000);
         assert!((5_950..6_030).contains(&expected), "{expected}");
-        // What there was so far is all there is.
+        // All groups have occurred already.
         assert_eq!(groups_expected(4_000, 5, 1_000_000), 5);
         assert_eq!(groups_expected(1, 1, 1), 1);
     }

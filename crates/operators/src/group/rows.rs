@@ -1,9 +1,9 @@
-//! Rows of a part of the groups, collected until there are enough of them to be worth fetching the part's table.
+//! Buffer for rows of a part, collected until a batch is large enough to load the part's table into the cache.
 
 use super::keys::Word;
 use tidalite_kernels::{FoldInput, FoldValues};
 
-/// Rows that are collected before they are handed on.
+/// Largest number of rows that are collected.
 const ROWS_MAX: usize = 1 << 12;
 
 /// Keys, and the values of each input.
@@ -12,9 +12,9 @@ pub(super) struct Rows<W> {
     inputs: Vec<Input>,
 }
 
-/// The bits of values, and whether they are there: empty while all are.
+/// The values of an input and their validity, which is empty while no value is missing.
 struct Input {
-    /// Whether the values are floating point; `None` if there are none.
+    /// True for floating point; `None` if there are no values.
     is_float: Option<bool>,
     ints: Vec<i64>,
     floats: Vec<f64>,
@@ -22,18 +22,19 @@ struct Input {
 }
 
 impl<W: Word> Rows<W> {
-    /// `inputs` says of each whether its values are floating point, `None` if it has none. There is no room before rows come,
-    /// then for [`ROWS_MAX`].
+    /// Creates a buffer. `inputs` is true for floating point, false for integers, `None` for inputs without values.
+    ///
+    /// Memory for [`ROWS_MAX`] rows is allocated with the first row.
     pub fn new(inputs: &[Option<bool>]) -> Rows<W> {
         Rows { keys: Vec::new(), inputs: inputs.iter().map(|is_float| Input::new(*is_float)).collect() }
     }
 
-    /// Memory that they take.
+    /// Returns the allocated bytes.
     pub fn bytes(&self) -> usize {
         self.keys.capacity() * size_of::<W>() + self.inputs.iter().map(Input::bytes).sum::<usize>()
     }
 
-    /// Whether no more than so many have room.
+    /// Returns true if `more` rows do not fit.
     pub fn are_full_with(&self, more: usize) -> bool {
         self.keys.len() + more > ROWS_MAX
     }
@@ -51,7 +52,7 @@ impl<W: Word> Rows<W> {
         }
     }
 
-    /// As kernels fold them.
+    /// Returns the inputs in the form of the kernels.
     pub fn folded(&self) -> Vec<FoldInput<'_>> {
         self.inputs.iter().map(Input::folded).collect()
     }
@@ -74,7 +75,7 @@ impl Input {
         (self.ints.capacity() + self.floats.capacity()) * size_of::<u64>() + self.present.capacity()
     }
 
-    /// Adds some rows' values to those of `before` rows.
+    /// Adds the values of some rows after those of `before` rows.
     fn extend(&mut self, before: usize, rows: &[u32], input: &FoldInput<'_>) {
         match input.values {
             FoldValues::Ints(values) => self.ints.extend(rows.iter().map(|row| values[*row as usize])),

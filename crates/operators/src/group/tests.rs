@@ -8,14 +8,14 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-/// Counts and sums by key columns, over two threads' workers and batches of 1,000 rows; keys as text, rows, sum.
+/// Counts and sums by key columns, with two workers and batches of 1,000 rows. Returns keys as text, rows, sum.
 fn grouped(keys: &[ArrayRef], values: &[i64]) -> Result<HashMap<String, (i64, i64)>, Overflow> {
     let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
     let types: Vec<DataType> = keys.iter().map(|k| k.data_type().clone()).collect();
     grouped_as(keys, (kinds, &types), values)
 }
 
-/// `types` are those of the keys that come out.
+/// `types` are the types of the output keys.
 fn grouped_as(
     keys: &[ArrayRef],
     kinds: (Vec<KeyKind>, &[DataType]),
@@ -24,7 +24,7 @@ fn grouped_as(
     grouped_of(keys, kinds, values, None)
 }
 
-/// Any `limit` of them.
+/// Returns any `limit` of the groups.
 fn grouped_of(
     keys: &[ArrayRef],
     (kinds, types): (Vec<KeyKind>, &[DataType]),
@@ -39,7 +39,7 @@ fn grouped_of(
     };
     let all = found(KEPT)?;
     if limit.is_none() {
-        // Whether rows are grouped as they come, some at a time, or at the end.
+        // Rows are grouped on arrival, in several steps, or at the end.
         for kept in [0, 300_000] {
             assert_eq!(found(kept)?, all, "of rows, {kept} bytes kept");
         }
@@ -47,7 +47,7 @@ fn grouped_of(
     Ok(all)
 }
 
-/// How many values of the last key there are for each of the others, with rows and sums.
+/// Returns the number of distinct values of the last key per combination of the others, with rows and sums.
 fn counted(keys: &[ArrayRef], values: &[i64]) -> HashMap<String, Vec<i64>> {
     let kinds = keys.iter().map(|k| KeyKind::of(k.data_type(), k.null_count() > 0).expect("a key")).collect();
     let (all, parts) = parts_of(keys, kinds, values, Sought::CountsOfLast, KEPT).expect("keys can be packed");
@@ -72,7 +72,7 @@ fn counted_last(
     told(&fewer, fewer.parts(few), &types, outputs)
 }
 
-/// Bytes of rows that are kept until they are grouped: all of them.
+/// Memory limit, in bytes, that buffers all rows until they are grouped.
 pub(super) const KEPT: usize = 1 << 30;
 
 const ROWS_AND_SUM: [OutputKind; 2] = [OutputKind::Count(0), OutputKind::Sum { sum: 1, present: 2, plus: 0 }];
@@ -97,7 +97,7 @@ fn parts_of(
     Ok((grouping, parts))
 }
 
-/// Groups by their keys as text.
+/// Returns the groups by their keys as text.
 fn told(
     grouping: &Grouping,
     parts: Vec<Part>,
@@ -184,7 +184,7 @@ fn keys_of_all_kinds_few_and_many() {
 fn rows_that_share_texts_are_in_the_groups_of_their_texts() {
     let mut random = fastrand::Rng::with_seed(7);
     for (rows, count) in [(1, 1), (10_000, 7), (10_000, 9_000), (40_000, 40_000)] {
-        // Some of them twice, and some that no row has.
+        // Some strings occur twice, and some occur in no row.
         let texts: StringViewArray = (0..count).map(|n| Some(format!("a text of some length {}", n / 2))).collect();
         let places = (0..rows).map(|_| (random.u32(0..9) > 0).then(|| random.u32(0..count as u32)));
         let places: UInt32Array = places.collect();
@@ -251,12 +251,12 @@ fn codes_and_few_times_are_what_they_stand_for() {
     for (rows, texts, times) in [(1, 1, 1), (20_000, 5, 3), (20_000, 0, 40), (50_000, 3_000, 200)] {
         let dictionary: StringViewArray = (0..texts).map(|n| Some(format!("the text of number {n}"))).collect();
         let is_null: Vec<bool> = (0..rows).map(|_| texts == 0 || random.u32(0..10) == 0).collect();
-        // Where there is none, codes are anything.
+        // Codes of NULL rows are undefined.
         let codes = is_null.iter().map(|none| if *none { u32::MAX } else { random.u32(0..texts as u32) });
         let codes =
             UInt32Array::new(codes.collect(), Some(is_null.iter().map(|none| !none).collect::<Vec<_>>().into()));
         let said: StringViewArray = codes.iter().map(|c| c.map(|c| dictionary.value(c as usize).to_owned())).collect();
-        // In order of time, but for some rows.
+        // In order of time, except for some rows.
         let hour = |row: usize| (row * times / rows + usize::from(row % 911 == 5)) as i64 * 3_600_000_000 - 7;
         let hours: TimestampMicrosecondArray = (0..rows).map(|row| (row % 977 != 3).then(|| hour(row))).collect();
         let plain = KeyKind::of(hours.data_type(), true).expect("a key");
@@ -332,7 +332,7 @@ fn texts_are_numbered_however_many_and_wherever_they_lie() {
     };
     let texts: StringViewArray = (0..200_000).map(|n| (n % 1_000 != 7).then(|| text(n * 7_919 % 90_001))).collect();
     check(&[Arc::new(texts)]);
-    // Equal in length, in the first bytes, and in where they lie in buffers of their own.
+    // Equal in length, in the first bytes, and in their positions in separate buffers.
     let alike = |last: char| StringViewArray::from(vec![format!("begins alike, ends in {last}"); 2]);
     let kinds = vec![KeyKind::of(&DataType::Utf8View, false).expect("a key")];
     let grouping = Grouping::new(vec![Fold::Rows], kinds, Vec::new(), Sought::All, 5, KEPT);

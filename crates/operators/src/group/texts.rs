@@ -1,10 +1,10 @@
-//! Texts as numbers, from 1, over all threads of a query; 0 is NULL.
+//! Replaces strings by codes, counted from 1 over all threads of a query; 0 is NULL.
 //!
-//! Rows that share texts, as those of a block's dictionary do, have each text looked up once. Else a thread looks a text
-//! up in a small cache by its view, which says a short text wholly and a long one within the buffers of its array. What is
-//! not there is looked up in tables that all threads share, each for a part of the texts by their hash: a batch's rows are
-//! dealt out to the parts first, so that a part is locked once a batch and its table is near the processor while it is
-//! asked. Where texts will be looked for is asked of memory ahead.
+//! Dictionary-encoded rows, such as rows of one block, have each string looked up once. Otherwise a thread looks up a
+//! string in a small cache by its view. The view contains a short string completely and identifies a long string within
+//! the buffers of its array. Strings that are not in the cache are looked up in tables shared by all threads,
+//! partitioned by hash. The rows of a batch are first distributed to the parts, so that a part is locked once per batch
+//! and its table stays in the cache during the lookups. Hash slots are prefetched.
 
 use super::keys::Overflow;
 use crate::INLINE_BYTES;
@@ -19,56 +19,60 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tidalite_kernels::{prefetch, prefetch_slice};
 
-/// Bits of a number.
+/// Number of bits of a code.
 pub(super) const TEXT_BITS: u32 = 31;
 const PART_BITS: u32 = 6;
 const PARTS: usize = 1 << PART_BITS;
-/// Of one part.
+/// Largest number of strings of one part.
 const TEXTS_MAX: usize = 1 << (TEXT_BITS - PART_BITS - 1);
-/// Of the first buffer of a part, and of the largest: each is twice as large as the one before, and none grows.
+/// Size of the first and of the largest buffer of a part. Each buffer has twice the size of the previous one, and none
+/// grows.
 const BUFFER_BYTES: (usize, usize) = (4 << 10, 4 << 20);
-/// Of a buffer of a batch that goes out.
+/// Size of a buffer of an output batch.
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
-/// Of a part's table; a power of two.
+/// Smallest number of slots of a part's table; a power of two.
 const SLOTS_MIN: usize = 16;
-/// Where rows share this many times as many texts as they are, only those that they have are looked at.
+/// Ratio of dictionary strings to rows.
+///
+/// If the dictionary has this many times more strings than the batch has rows, only the strings of the rows are looked
+/// up.
 const SHARED_A_ROW: usize = 16;
-/// So many texts ahead one is asked of memory, before it is hashed.
+/// Distance, in strings, between the prefetch of a string and its hash.
 const TEXTS_AHEAD: usize = 8;
-/// So many texts ahead the slot is asked of memory, and so many the view of the text in it.
+/// Distances, in strings, between the lookup and the prefetch of the slot and of the view in the slot.
 const AHEAD: (usize, usize) = (16, 8);
-/// Pairs of places, of which a view has one.
+/// The cache has 2^`CACHE_BITS` sets of two entries.
 const CACHE_BITS: u32 = 12;
 const OFFSET: u32 = 96;
 const BUFFER: u32 = 64;
 
-/// The texts of one column of keys.
+/// The strings of one column of keys.
 #[derive(Debug)]
 pub(super) struct Texts {
     parts: Vec<Mutex<Part>>,
     hasher: DefaultHashBuilder,
     bytes: AtomicUsize,
-    /// All of them, once there come no more.
+    /// All strings, after the last row.
     all: OnceLock<Sealed>,
 }
 
 #[derive(Debug, Default)]
 struct Part {
     table: Places,
-    /// Their views.
+    /// The views of the strings.
     texts: Vec<u128>,
-    /// What long ones point into. Of text, so that nobody has to ask again whether it is.
+    /// The buffers of long strings, as `String`, so that their bytes are known to be UTF-8.
     buffers: Vec<String>,
 }
 
-/// The texts of all parts, and what long ones point into.
+/// The views of the strings of all parts, and the buffers of long strings.
 #[derive(Debug)]
 pub(super) struct Sealed(Vec<(Vec<u128>, Vec<String>)>);
 
-/// Places of texts by the lower half of their hash; the table is at most half full.
+/// Hash table of positions by the lower half of the hash, at most half full.
 ///
-/// A slot has that half above the place from 1, so that most texts that are others are told without looking at them, and
-/// the table grows without, in its order.
+/// A slot contains this half above the position plus one. Most different strings are therefore rejected without access
+/// to the string, and the table grows, in hash order, without access to the strings.
 #[derive(Debug, Default)]
 struct Places {
     slots: Vec<u64>,
@@ -76,12 +80,12 @@ struct Places {
 }
 
 impl Places {
-    /// Where a hash is looked for first: the table is in the order of hashes.
+    /// Returns the first slot of a hash: the table is in the order of the hashes.
     fn home(&self, hash: u64) -> usize {
         ((u64::from(hash as u32) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// The place that `is_same` accepts.
+    /// Returns the position that `is_same` accepts.
     fn find(&self, hash: u64, is_same: impl Fn(usize) -> bool) -> Option<usize> {
         let mut at = self.home(hash);
         loop {
@@ -97,7 +101,7 @@ impl Places {
         }
     }
 
-    /// Adds one that is not there.
+    /// Adds a position that is not in the table.
     fn insert(&mut self, hash: u64, place: usize) {
         if 2 * (self.count + 1) > self.slots.len() {
             let grown = vec![0; (2 * self.slots.len()).max(SLOTS_MIN)];
@@ -116,33 +120,33 @@ impl Places {
         self.slots[at] = slot;
     }
 
-    /// The text that is first compared with one of such a hash, if any may be it.
+    /// Returns the first position that would be compared for this hash, if there is one.
     fn candidate(&self, hash: u64) -> Option<usize> {
         let slot = *self.slots.get(self.home(hash))?;
         (slot >> 32 == u64::from(hash as u32) && slot != 0).then(|| slot as u32 as usize - 1)
     }
 }
 
-/// What one thread knows of them.
+/// A thread's state for one column.
 pub(super) struct TextNumbers {
     texts: Arc<Texts>,
-    /// A view, what tells its buffers from others, and the number.
+    /// A view, the generation of its buffers, and the code.
     cache: Vec<[(u128, u32, u32); 2]>,
-    /// Whose buffers long views of this generation point into.
+    /// Buffers to which long views of this generation point.
     buffers: Vec<Buffer>,
     generation: u32,
-    /// Rows whose text is to be looked up, and its hash, by part.
+    /// Rows whose string must be looked up, and its hash, by part.
     missed: Vec<Vec<(u32, u64)>>,
-    /// Numbers of texts that rows of a batch share; between batches all 0.
+    /// Codes of the dictionary's strings for the current batch; all 0 between batches.
     known: Vec<u32>,
-    /// Which of them rows of the batch have, where these are few.
+    /// The strings used by the rows of the batch, if these are few.
     used: Vec<u32>,
 }
 
-/// Rows that share texts.
+/// Dictionary-encoded rows.
 pub(super) type Shared = DictionaryArray<UInt32Type>;
 
-/// Stands for a number until it is known.
+/// Placeholder of a code that is being looked up.
 const ASKED: u32 = u32::MAX;
 
 impl Default for Texts {
@@ -157,7 +161,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// Memory that they take.
+    /// Returns the allocated bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -166,13 +170,13 @@ impl Texts {
         self.parts[part].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All numbers that were given, by part.
+    /// Returns all assigned codes, by part.
     pub fn numbers(&self) -> impl Iterator<Item = Vec<u64>> {
         let of_part = |part| (0..self.part(part).texts.len()).map(|place| code_of(place, part).into()).collect();
         (0..PARTS).map(of_part)
     }
 
-    /// All of them, when all rows have their numbers.
+    /// Returns all strings after all rows have codes.
     pub fn sealed(&self) -> &Sealed {
         let take = |part| {
             let Part { texts, buffers, .. } = std::mem::take(&mut *self.part(part));
@@ -181,7 +185,7 @@ impl Texts {
         self.all.get_or_init(|| Sealed((0..PARTS).map(take).collect()))
     }
 
-    /// The texts of numbers, when all rows have theirs.
+    /// Returns the strings of codes after all rows have codes.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> Result<ArrayRef, ArrowError> {
         let (all, numbers) = (self.sealed(), numbers.collect::<Vec<_>>());
         let places = || numbers.iter().map(|number| number.checked_sub(1).map(|place| place as usize));
@@ -197,7 +201,7 @@ impl Texts {
         Ok(Arc::new(array.finish()))
     }
 
-    /// Gives the numbers of what was missed: places in `column` and hashes, by part.
+    /// Assigns codes to the strings that were not in the cache: rows of `column` and hashes, by part.
     fn look_up(
         &self,
         missed: &mut [Vec<(u32, u64)>],
@@ -240,14 +244,14 @@ impl Sealed {
         self.0[place % PARTS].0[place >> PART_BITS]
     }
 
-    /// Texts by the bytes that they begin with.
+    /// Compares two strings by their bytes.
     pub fn compare(&self, a: usize, b: usize) -> std::cmp::Ordering {
         let (x, y) = (self.view(a), self.view(b));
         let (own_x, own_y) = (x.to_le_bytes(), y.to_le_bytes());
         self.bytes(a, &own_x).cmp(self.bytes(b, &own_y))
     }
 
-    /// `view` is that of the text.
+    /// Returns the bytes of a string; `view` is its view.
     fn bytes<'a>(&'a self, place: usize, view: &'a [u8; 16]) -> &'a [u8] {
         let known = u128::from_le_bytes(*view);
         match known as u32 {
@@ -273,7 +277,7 @@ impl Part {
         text + self.texts.capacity() * size_of::<u128>() + self.table.slots.capacity() * size_of::<u64>()
     }
 
-    /// The place of a text, which is added if it is new.
+    /// Returns the position of a string, which is added if it is new.
     fn place(&mut self, text: &str, view: u128, hash: u64) -> Result<usize, Overflow> {
         let Part { table, texts, buffers } = self;
         let is_long = view as u32 > INLINE_BYTES;
@@ -298,27 +302,27 @@ impl Part {
     }
 }
 
-/// The first bytes of a text, as a number in their order.
+/// Returns the first four bytes of a string as a number with the same order.
 #[inline]
 pub(super) fn prefix(view: u128) -> u32 {
     ((view >> 32) as u32).swap_bytes()
 }
 
-/// In which buffer a long text lies, and where in it.
+/// Returns the buffer of a long string and its range in the buffer.
 #[inline]
 fn lies_at(view: u128) -> (usize, Range<usize>) {
     let from = (view >> OFFSET) as usize;
     ((view >> BUFFER) as u32 as usize, from..from + view as u32 as usize)
 }
 
-/// The bytes of a long text.
+/// Returns the bytes of a long string.
 #[inline]
 fn long(view: u128, buffers: &[String]) -> &[u8] {
     let (buffer, range) = lies_at(view);
     &buffers[buffer].as_bytes()[range]
 }
 
-/// Keeps a long text; gives the view of it.
+/// Stores a long string and returns its view.
 fn kept(text: &str, view: u128, buffers: &mut Vec<String>) -> u128 {
     if buffers.last().is_none_or(|last| last.len() + text.len() > last.capacity()) {
         let bytes = buffers.last().map_or(BUFFER_BYTES.0, |last| (2 * last.capacity()).min(BUFFER_BYTES.1));
@@ -344,7 +348,7 @@ impl TextNumbers {
         }
     }
 
-    /// Gives the number of each row, in no order.
+    /// Calls `put` with each row and its code, in any order.
     pub fn number(&mut self, column: &StringViewArray, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
         self.note_buffers(column);
         let has_nulls = column.null_count() > 0;
@@ -373,7 +377,7 @@ impl TextNumbers {
         })
     }
 
-    /// As [`TextNumbers::number`], of rows that share texts: each text that a row has is looked up once.
+    /// Assigns codes like [`TextNumbers::number`] to dictionary-encoded rows: each used string is looked up once.
     pub fn number_shared(&mut self, column: &Shared, mut put: impl FnMut(usize, u32)) -> Result<(), Overflow> {
         let (places, shared) = (column.keys(), column.values().as_string_view_opt().ok_or(Overflow)?);
         let TextNumbers { texts, missed, known, used, .. } = self;
@@ -383,7 +387,7 @@ impl TextNumbers {
             let hash = texts.hasher.hash_one(shared.value(place as usize).as_bytes());
             missed[part_of(hash)].push((place, hash));
         };
-        // In the order in which they lie, so that memory delivers them without being asked for each.
+        // In storage order, for sequential memory access.
         let are_few = SHARED_A_ROW * places.len() < shared.len();
         if are_few {
             known.resize(known.len().max(shared.len()), 0);
@@ -417,12 +421,12 @@ impl TextNumbers {
         done
     }
 
-    /// Tells buffers from those before.
+    /// Starts a new generation if the buffers differ from those of the previous batch.
     fn note_buffers(&mut self, column: &StringViewArray) {
         let is_same = |(a, b): (&Buffer, &Buffer)| a.as_ptr() == b.as_ptr() && a.len() == b.len();
         let count = self.buffers.len();
         if count != column.data_buffers().len() || !self.buffers.iter().zip(column.data_buffers()).all(is_same) {
-            // Kept, so that nothing else comes to lie where they are.
+            // The buffers are kept alive, so that no other buffer gets their address.
             self.buffers = column.data_buffers().to_vec();
             self.generation = self.generation.wrapping_add(1) % (u32::MAX - 1);
         }
@@ -434,19 +438,19 @@ impl TextNumbers {
     }
 }
 
-/// Of a text of a part.
+/// Returns the code of a string of a part.
 #[inline]
 fn code_of(place: usize, part: usize) -> u32 {
     (place << PART_BITS | part) as u32 + 1
 }
 
-/// Of a text's hash, whose other bits tables use.
+/// Returns the part of a hash. The tables use the other bits.
 #[inline]
 fn part_of(hash: u64) -> usize {
     (hash >> 32) as usize % PARTS
 }
 
-/// A short text is the same wherever it came from.
+/// Returns the generation to compare; 0 for short strings, whose view is their content.
 #[inline]
 fn generation_of(generation: u32, view: u128) -> u32 {
     if view as u32 <= INLINE_BYTES { 0 } else { generation + 1 }
@@ -486,7 +490,7 @@ mod tests {
         }
     }
 
-    /// Whether rows share few texts or many of a batch, and whatever the batch before was, each text has one number.
+    /// Each string has one code for every ratio of rows and strings, and for every preceding batch.
     #[test]
     fn texts_that_rows_share_have_the_numbers_that_they_have_alone() {
         let text =

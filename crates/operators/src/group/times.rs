@@ -1,7 +1,7 @@
-//! Times of few values as numbers, counted from 1 over all threads of a query; 0 is NULL.
+//! Replaces timestamps of few distinct values by codes, counted from 1 over all threads of a query; 0 is NULL.
 //!
-//! Starts of buckets, as SAMPLE BY makes them, take 64 bits of a key and are few. Rows mostly come in order of time: what
-//! is the same as in the row before is not looked up.
+//! Starts of buckets, as computed by SAMPLE BY, take 64 bits of a key and have few distinct values. Rows mostly arrive
+//! in time order: a value equal to the previous row's is not looked up.
 
 use super::keys::Overflow;
 use arrow::array::{Array, ArrayRef, Int64Array};
@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Of a number.
+/// Number of bits of a code.
 pub(super) const TIME_BITS: u32 = 24;
 
-/// The times of one column of keys.
+/// The timestamps of one column of keys.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     known: Mutex<Shared>,
-    /// All of them, once there come no more.
+    /// All timestamps, after the last row.
     all: OnceLock<Vec<i64>>,
 }
 
@@ -26,7 +26,7 @@ struct Shared {
     times: Vec<i64>,
 }
 
-/// What one thread knows of them.
+/// A thread's state for one column.
 pub(super) struct TimeNumbers {
     times: Arc<Times>,
     known: HashMap<i64, u32>,
@@ -37,7 +37,7 @@ impl Times {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory that they take, about.
+    /// Returns the approximate memory in bytes.
     pub fn bytes(&self) -> usize {
         self.known().numbers.len() * 32
     }
@@ -53,12 +53,12 @@ impl Times {
         Ok(number)
     }
 
-    /// All of them, when all rows have their numbers; the one of number 1 is the first.
+    /// Returns all timestamps after all rows have codes. The first one has code 1.
     pub fn sealed(&self) -> &[i64] {
         self.all.get_or_init(|| std::mem::take(&mut self.known().times))
     }
 
-    /// The times of numbers, when all rows have theirs.
+    /// Returns the timestamps of codes after all rows have codes.
     pub fn array(&self, numbers: impl Iterator<Item = u64>) -> ArrayRef {
         let all = self.sealed();
         Arc::new(numbers.map(|number| all.get((number as usize).checked_sub(1)?).copied()).collect::<Int64Array>())
@@ -70,7 +70,7 @@ impl TimeNumbers {
         TimeNumbers { times, known: HashMap::new() }
     }
 
-    /// Gives the number of each run of rows of one value; runs of NULL have none.
+    /// Calls `put` with each run of rows of one value and its code; runs of NULL have none.
     pub fn number(&mut self, column: &Int64Array, mut put: impl FnMut(Range<usize>, u32)) -> Result<(), Overflow> {
         let values = column.values();
         let Some(first) = values.first() else { return Ok(()) };

@@ -1,7 +1,8 @@
-//! What one thread does with a batch: keys into words, and rows with them into groups ([`super::grouper`]).
+//! Processes a batch in one thread: packs keys into words and adds rows to groups ([`super::grouper`]).
 //!
-//! Where any few groups will do, rows of others are dropped as soon as it is known which: see [`super::chosen`]. Where the
-//! last key is only counted, rows are folded into the groups of the other keys, beside: see [`super::counted`].
+//! If any `n` groups are sufficient, rows of other groups are dropped once the groups are selected: see
+//! [`super::chosen`]. If the last key is only counted, values are accumulated in separate groups by the other keys: see
+//! [`super::counted`].
 
 use super::chosen::{Asked, Chosen};
 use super::grouper::Grouper;
@@ -16,28 +17,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable};
 
-/// What the threads of one query share.
+/// State shared by the threads of one query.
 pub(super) struct Shared<W> {
     pub(super) folds: Folds,
     pub(super) kinds: Vec<KeyKind>,
-    /// Of the columns whose values are numbered.
+    /// State of the columns whose values are replaced by codes.
     pub(super) numbered: Vec<Option<Numbered>>,
-    /// By number of input: whether its values are floating point; `None` if it has none.
+    /// Indexed by input: true for floating point; `None` if the input has no values.
     pub(super) inputs: Vec<Option<bool>>,
     pub(super) seed: u64,
-    /// If not all groups are asked for.
+    /// Set if not all groups are requested.
     chosen: Option<Chosen<W>>,
-    /// Where groups are the texts that there are, and nothing is folded: whether some row has none.
+    /// True if a row has a NULL key; used if the groups are only the strings of the key and nothing is accumulated.
     has_null: AtomicBool,
-    /// Once groups are many.
+    /// Used once groups are many.
     pub(super) parts: Parts<W>,
-    /// Where the last key is only counted: the groups of the others, into which rows are folded, if they are.
+    /// If the last key is only counted and values are accumulated: the groups by the other keys.
     pub(super) others: Option<Arc<Shared<W>>>,
 }
 
-/// A batch's values of one input.
+/// The values of one input in a batch.
 pub struct Values {
-    /// Of 64 bits; as integers or as floating point, as the input says.
+    /// 64-bit integers or floating point, according to the input.
     pub array: Option<ArrayRef>,
     pub present: Option<Vec<u8>>,
 }
@@ -46,17 +47,17 @@ pub(super) struct Worker<W> {
     shared: Arc<Shared<W>>,
     numbers: Vec<Option<Numbers>>,
     grouper: Grouper<W>,
-    /// Of the groups without the last key, and the bits of their keys.
+    /// The groups without the last key, and the bits of their keys.
     others: Option<(Grouper<W>, W)>,
-    /// Once it is known that not all groups are.
+    /// Set when the selection of groups is complete.
     asked: Option<AskedTwice<W>>,
     words: Vec<W>,
 }
 
-/// Some groups.
+/// A part of the groups.
 pub(super) struct Groups<W> {
     pub lazy: Lazy<W>,
-    /// Whether they are without the last key, where that is only counted.
+    /// True for groups without the last key, if that key is only counted.
     pub is_of_others: bool,
 }
 
@@ -66,11 +67,11 @@ impl<W> From<GroupTable<W>> for Groups<W> {
     }
 }
 
-/// The groups that are asked for, and their part that is no number of a text or time.
+/// The selected groups, and the selection reduced to the keys that have no codes.
 type AskedTwice<W> = (Arc<Asked<W>>, Arc<Asked<W>>);
 
 impl<W: Word> Shared<W> {
-    /// Rows that are kept until they are grouped may take `row_bytes_max`.
+    /// Creates the shared state. Buffered rows may take `row_bytes_max` bytes.
     pub fn new(
         folds: Vec<Fold>,
         kinds: Vec<KeyKind>,
@@ -94,7 +95,7 @@ impl<W: Word> Shared<W> {
         }
     }
 
-    /// Of which the last key is only counted.
+    /// Counts only the distinct values of the last key.
     pub fn counting_last(self) -> Shared<W> {
         let Shared { folds, kinds, inputs, seed, parts, .. } = self;
         let tables = if folds.words() == 0 { 1 } else { 2 };
@@ -110,13 +111,13 @@ impl<W: Word> Shared<W> {
         Shared { others: Some(Arc::new(others)), ..all }
     }
 
-    /// Of which any `groups` will do.
+    /// Limits the result to any `groups` groups.
     pub fn limited(self, groups: usize) -> Shared<W> {
         let chosen = if self.kinds.is_empty() { None } else { Chosen::new(groups, self.seed) };
         Shared { chosen, ..self }
     }
 
-    /// The texts of the only key, where their numbers are all that is asked for.
+    /// Returns the strings of the only key, if only the set of strings is requested.
     fn only_texts(&self) -> Option<&Texts> {
         match self.numbered.as_slice() {
             [Some(Numbered::Texts(texts))] if self.folds.words() == 0 && self.chosen.is_none() => Some(texts),
@@ -140,7 +141,7 @@ impl<W: Word> Shared<W> {
         self.numbered_bytes() + self.parts.bytes() + self.others.as_ref().map_or(0, |others| others.parts.bytes())
     }
 
-    /// Memory of its groups at most, when all rows are among them.
+    /// Returns an upper bound of the memory of the groups after all rows are grouped.
     pub fn bytes_as_groups(&self) -> usize {
         let others = self.others.as_ref().map_or(0, |others| others.parts.bytes_as_groups());
         self.numbered_bytes() + self.parts.bytes_as_groups() + others
@@ -150,7 +151,7 @@ impl<W: Word> Shared<W> {
         self.numbered.iter().flatten().map(Numbered::bytes).sum()
     }
 
-    /// All groups, with those that threads had for themselves.
+    /// Returns all groups, including the threads' own groups.
     pub fn parts_with(&self, few: Vec<Groups<W>>) -> Vec<Groups<W>> {
         let (of_others, own): (Vec<_>, Vec<_>) = few.into_iter().partition(|groups| groups.is_of_others);
         let tables = |few: Vec<Groups<W>>| few.into_iter().map(|few| few.lazy.table()).collect();
@@ -174,7 +175,7 @@ impl<W: Word> Shared<W> {
         vec![all.into()]
     }
 
-    /// Without groups.
+    /// Returns an empty table.
     pub fn table(&self) -> GroupTable<W> {
         GroupTable::new(self.folds.clone(), self.seed)
     }
@@ -189,7 +190,7 @@ impl<W: Word> Worker<W> {
         Worker { shared, numbers, grouper, others, asked: None, words: Vec::new() }
     }
 
-    /// Memory that is the thread's own.
+    /// Returns the memory of the thread.
     pub fn bytes(&self) -> usize {
         let others = self.others.as_ref().map_or(0, |(others, _)| others.bytes());
         self.grouper.bytes() + others + self.words.capacity() * size_of::<W>()
@@ -223,7 +224,7 @@ impl<W: Word> Worker<W> {
                 }
             };
         };
-        // Numbers are looked up for the few rows whose other keys are asked for.
+        // Codes are looked up only for the few rows whose other keys are selected.
         self.pack(keys, rows, false)?;
         let some = UInt32Array::from(plain.rows(&self.words));
         if some.is_empty() {
@@ -235,7 +236,7 @@ impl<W: Word> Worker<W> {
         self.fold_asked(&asked, &inputs)
     }
 
-    /// Makes the words of rows; without the keys that are numbered, if `with_numbers` is not said.
+    /// Packs the words of rows. Keys that need codes are omitted if `with_numbers` is false.
     fn pack(&mut self, keys: &[ArrayRef], rows: usize, with_numbers: bool) -> Result<(), Overflow> {
         self.words.clear();
         self.words.resize(rows, W::default());
@@ -249,12 +250,12 @@ impl<W: Word> Worker<W> {
         Ok(())
     }
 
-    /// The bits of keys that are not numbered.
+    /// Returns the bits of the keys that have no codes.
     fn plain_bits(&self) -> W {
         bits_of(&self.shared.kinds, |at| self.numbers[at].is_none())
     }
 
-    /// Adds the rows whose groups are asked for.
+    /// Adds the rows of the selected groups.
     fn fold_asked(&mut self, asked: &Asked<W>, inputs: &[Values]) -> Result<(), Overflow> {
         let rows = asked.rows(&self.words);
         self.words = rows.iter().map(|row| self.words[*row as usize]).collect();
@@ -272,7 +273,7 @@ impl<W: Word> Worker<W> {
         }
     }
 
-    /// The thread's own groups, those that stayed few.
+    /// Returns the thread's own groups if they stayed few.
     pub fn finish(self) -> Vec<Groups<W>> {
         let groups = |is_of_others| move |table: GroupTable<W>| Groups { lazy: table.into(), is_of_others };
         let others = self.others.and_then(|(others, _)| others.finish()).map(groups(true));
@@ -280,7 +281,7 @@ impl<W: Word> Worker<W> {
     }
 }
 
-/// All bits of some of the keys.
+/// Returns all bits of the selected keys.
 pub(super) fn bits_of<W: Word>(kinds: &[KeyKind], is_wanted: impl Fn(usize) -> bool) -> W {
     let (mut bits, mut shift) = (W::default(), 0);
     for (at, kind) in kinds.iter().enumerate() {
@@ -304,7 +305,7 @@ pub fn magnitude(values: &[i64]) -> u64 {
     if bits == 0 { u64::from(!values.is_empty()) } else { (u64::MAX >> bits.leading_zeros()) + 1 }
 }
 
-/// 1 where there is a value; `None` where there is one everywhere.
+/// Returns 1 for rows with a value and 0 for NULLs; `None` if there is no NULL.
 #[must_use]
 pub fn present(array: &ArrayRef) -> Option<Vec<u8>> {
     let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
@@ -313,7 +314,7 @@ pub fn present(array: &ArrayRef) -> Option<Vec<u8>> {
 
 fn wide(array: ArrayRef, is_float: bool) -> Result<ArrayRef, ArrowError> {
     let array = match array.data_type() {
-        // Days have no way to 64 bits but through 32.
+        // Arrow casts days to 64 bits only by way of 32 bits.
         DataType::Date32 => cast(&array, &DataType::Int32)?,
         _ => array,
     };
@@ -322,10 +323,10 @@ fn wide(array: ArrayRef, is_float: bool) -> Result<ArrayRef, ArrowError> {
 }
 
 impl Values {
-    /// Of an input's array, whatever its numbers are; `is_float` as the input says.
+    /// Converts the array of an input; `is_float` is the kind of the input.
     ///
     /// # Errors
-    /// When the array is none of numbers, and they are folded.
+    /// Fails if the array is not numeric although its values are accumulated.
     pub fn of(array: Option<ArrayRef>, is_float: Option<bool>) -> Result<Values, ArrowError> {
         let present = array.as_ref().and_then(present);
         let array = is_float.zip(array).map(|(is_float, array)| wide(array, is_float)).transpose()?;
@@ -339,7 +340,7 @@ impl Values {
         integers.map_or(0, |integers| magnitude(integers.values()))
     }
 
-    /// As kernels fold them.
+    /// Returns the values in the form of the kernels.
     #[must_use]
     pub fn folded(&self) -> FoldInput<'_> {
         let values = match &self.array {
@@ -354,7 +355,7 @@ impl Values {
         FoldInput { values, present: self.present.as_deref() }
     }
 
-    /// Of some rows only.
+    /// Returns the values of some rows.
     fn taken(&self, rows: &UInt32Array) -> Result<Values, Overflow> {
         let array = self.array.as_ref().map(|array| take(array, rows, None)).transpose();
         let present = self.present.as_ref();

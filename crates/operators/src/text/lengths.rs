@@ -1,12 +1,12 @@
-//! How many characters texts have.
+//! Computes the lengths of strings in characters.
 
 use crate::INLINE_BYTES;
 use arrow::array::{Array, Int32Array, StringViewArray};
 
-/// Of eight bytes.
+/// The highest bit of each of eight bytes.
 const HIGHEST: u64 = (u64::MAX / 255) << 7;
 
-/// Bytes, but for those that continue a character.
+/// Counts the bytes of each string, except continuation bytes.
 #[must_use]
 pub fn char_lengths(texts: &StringViewArray) -> Int32Array {
     if is_plain(texts) {
@@ -21,8 +21,9 @@ pub fn char_lengths(texts: &StringViewArray) -> Int32Array {
     Int32Array::new(lengths.into(), texts.nulls().cloned())
 }
 
-/// Whether every byte is a character, as far as that is told sooner by all bytes in their order than text by text: texts lie
-/// in memory where they like, and rows may share them.
+/// Returns true if every byte is a character and this can be checked on whole buffers, faster than string by string.
+///
+/// Strings may have any position in the buffers, and rows may share them.
 fn is_plain(texts: &StringViewArray) -> bool {
     let (mut long, mut inline) = (0, 0);
     for view in texts.views() {
@@ -37,7 +38,8 @@ fn is_plain(texts: &StringViewArray) -> bool {
         && texts.data_buffers().iter().all(|buffer| buffer.is_ascii())
 }
 
-/// Such a byte has its highest bit set and the one below it not. Most texts have no byte with the highest bit.
+/// Counts continuation bytes: bytes whose highest bit is set and whose next bit is not. Most strings have no byte with
+/// the highest bit.
 #[inline]
 fn continuing_inline(bytes: u128) -> i32 {
     const LOWEST: u128 = u128::MAX / 255;
@@ -81,7 +83,7 @@ mod tests {
             assert!(!is_plain(&texts));
             assert_eq!(char_lengths(&texts).value(100), other.chars().count() as i32);
         }
-        // Of many bytes few are asked for.
+        // A few strings of large buffers.
         let few = plain.slice(30, 3);
         assert_eq!((is_plain(&few), char_lengths(&few)), (false, expected.slice(30, 3)));
     }

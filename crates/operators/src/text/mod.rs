@@ -1,4 +1,4 @@
-//! Text by the batch: [`lengths`] in characters, and what [`one_pass`] finds in it.
+//! Processes strings in batches: [`lengths`] in characters, and patterns that [`one_pass`] finds.
 
 mod lengths;
 mod one_pass;

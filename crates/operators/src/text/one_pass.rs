@@ -1,15 +1,15 @@
-//! Patterns of `regexp_replace` that are matched in one pass over a text, without going back: such as the host of a URL,
-//! `^https?://(?:www\.)?([^/]+)/.*$`, whose match is to become `\1`.
+//! Matches patterns of `regexp_replace` in one pass without backtracking, for example the host of a URL,
+//! `^https?://(?:www\.)?([^/]+)/.*$`, whose match is replaced by `\1`.
 //!
-//! A pattern is understood when it is anchored at both ends and made of characters, `x?`, `(?:text)?`, one group of
-//! `[…]+` or `[^…]+` with ASCII characters, and `.*` at the end. Each part takes as much as it can, as the
-//! regular expression does first. Where that leads nowhere, and taking less might have, the answer is [`Found::Unknown`],
-//! and somebody else is asked.
+//! A pattern is supported if it is anchored at both ends and consists of characters, `x?`, `(?:text)?`, one group of
+//! `[…]+` or `[^…]+` with ASCII characters, and `.*` at the end. Each part matches greedily, as a regular expression
+//! does first. If the match then fails although a shorter match of a part might succeed, the result is
+//! [`Found::Unknown`], and the caller uses the regular expression.
 
 use arrow::array::{Array, StringViewArray, StringViewBuilder};
 use memchr::memchr;
 
-/// A pattern, made ready.
+/// A compiled pattern.
 #[derive(Debug, PartialEq)]
 pub struct OnePass {
     parts: Vec<Part>,
@@ -18,17 +18,17 @@ pub struct OnePass {
 #[derive(Debug, PartialEq)]
 enum Part {
     Text(Literal),
-    /// There or not; whether what follows could begin as it does.
+    /// An optional literal; true if the following part could begin with the same byte.
     Maybe(Literal, bool),
-    /// What is asked for: one or more of these.
+    /// The group: one or more characters of the set.
     Group(Set),
-    /// Up to the end, which has to be on the same line.
+    /// The rest of the text without line breaks.
     Rest,
-    /// Up to the end, over line breaks: `.*` of a pattern that begins with `(?s)`.
+    /// The rest of the text including line breaks: `.*` of a pattern that begins with `(?s)`.
     RestOfLines,
 }
 
-/// Bytes, of which the first eight are one number.
+/// A literal, whose first eight bytes are also stored as one number.
 #[derive(Debug, PartialEq)]
 struct Literal {
     bytes: Vec<u8>,
@@ -36,26 +36,26 @@ struct Literal {
     mask: u64,
 }
 
-/// The characters below 128 that have a bit, and, if so, all others.
+/// A set of characters: ASCII characters with a set bit, and all other characters if `beyond` is true.
 #[derive(Debug, PartialEq)]
 struct Set {
     ascii: u128,
     beyond: bool,
-    /// All but this one.
+    /// Set if the set contains all characters but this one.
     end: Option<u8>,
 }
 
-/// What a text has of a pattern.
+/// The match of a pattern in a text.
 #[derive(Debug, PartialEq)]
 pub enum Found {
-    /// Where the group is.
+    /// Start and end of the group.
     Group(usize, usize),
     Nothing,
     Unknown,
 }
 
 impl OnePass {
-    /// `None` when the pattern is not understood.
+    /// Compiles a pattern; `None` if it is not supported.
     #[must_use]
     pub fn of(pattern: &str) -> Option<OnePass> {
         let has_lines = pattern.strip_prefix("(?s)");
@@ -82,7 +82,7 @@ impl OnePass {
                 (Part::Maybe(text, is_doubtful), next) => {
                     *is_doubtful = next.is_some_and(|next| next.may_begin(text.bytes[0]));
                 }
-                // What it took never has to be given back when what follows cannot be in it.
+                // The group never has to give back a character if the following part cannot begin in it.
                 (Part::Group(set), Some(Part::Text(text))) if set.has(text.bytes[0]) => return None,
                 (Part::Group(_), Some(Part::Text(_)) | None) => {}
                 (Part::Group(_), Some(_)) => return None,
@@ -126,7 +126,7 @@ impl OnePass {
 }
 
 impl OnePass {
-    /// The groups of texts, each text as it is where there is nothing; and the rows that are unknown.
+    /// Returns the groups of the texts (the text itself if it does not match), and the rows with unknown matches.
     #[must_use]
     pub fn groups(&self, texts: &StringViewArray) -> (StringViewArray, Vec<u32>) {
         let mut unknown = Vec::new();
@@ -168,7 +168,7 @@ impl Set {
         if byte < 128 { self.ascii >> byte & 1 == 1 } else { self.beyond }
     }
 
-    /// How many bytes the text begins with.
+    /// Returns the number of leading bytes of the text that are in the set.
     #[inline]
     fn first_of(&self, text: &[u8]) -> usize {
         match self.end {
@@ -182,14 +182,14 @@ impl Part {
     fn may_begin(&self, byte: u8) -> bool {
         match self {
             Part::Text(text) => text.bytes[0] == byte,
-            // What follows it is not looked at.
+            // The part after an optional part is not examined.
             Part::Maybe(..) | Part::Rest | Part::RestOfLines => true,
             Part::Group(set) => set.has(byte),
         }
     }
 }
 
-/// The first part of a pattern that is not empty, and what follows it.
+/// Returns the first non-empty part of a pattern and the remaining pattern.
 fn next(pattern: &str) -> Option<(Part, &str)> {
     if let Some(inside) = pattern.strip_prefix("(?:") {
         let (text, after) = inside.split_once(")?")?;
@@ -203,7 +203,7 @@ fn next(pattern: &str) -> Option<(Part, &str)> {
             return None;
         }
         let (set, is_negated) = set.strip_prefix('^').map_or((set, false), |set| (set, true));
-        // Neither ranges nor classes nor anything that has a meaning there.
+        // Ranges, classes and characters with a special meaning are not supported.
         if set.is_empty() || !set.bytes().all(|b| b.is_ascii_alphanumeric() || b"/:.?#@_=,;%!".contains(&b)) {
             return None;
         }
@@ -224,13 +224,13 @@ fn next(pattern: &str) -> Option<(Part, &str)> {
     }
 }
 
-/// What characters stand for themselves.
+/// Returns the characters that are literals.
 fn literal(pattern: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(pattern.len());
     let mut bytes = pattern.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
-            // Before letters it would mean something else.
+            // Before a letter, a backslash has another meaning.
             b'\\' => out.push(bytes.next().filter(u8::is_ascii_punctuation)?),
             b'.' | b'^' | b'$' | b'*' | b'+' | b'?' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'|' => return None,
             byte => out.push(byte),
@@ -260,7 +260,7 @@ mod tests {
             ("ftp://example.com/", None),
             ("http://example.com/a\nb", None),
             ("", None),
-            // As the text is, www. is the host.
+            // Here `www.` is the host.
             ("http://www./x", Some("?")),
         ] {
             assert_eq!(found(text).as_deref(), expected, "{text}");

@@ -1,4 +1,4 @@
-//! Columns by numbers of rows that lie in several arrays.
+//! Gathers columns by row numbers over several arrays.
 
 use super::NONE;
 use arrow::array::{Array, ArrayData, ArrayRef, make_array, new_null_array};
@@ -7,10 +7,10 @@ use arrow::compute::interleave;
 use arrow::datatypes::{ArrowNativeType, DataType, IntervalUnit};
 use arrow::error::ArrowError;
 
-/// Rows of arrays of one type, counted over all of them; of [`NONE`] a NULL.
+/// Gathers rows of arrays of one type, counted over all arrays; [`NONE`] becomes NULL.
 ///
 /// # Errors
-/// When types differ, or a row is in none of the arrays.
+/// Fails if the types differ, or a row is in none of the arrays.
 pub fn gathered(arrays: &[ArrayRef], rows: &[u32], data_type: &DataType) -> Result<ArrayRef, ArrowError> {
     if arrays.iter().any(|array| array.data_type() != data_type) {
         return Err(ArrowError::InvalidArgumentError(format!("columns that are not all {data_type}")));
@@ -23,13 +23,13 @@ pub fn gathered(arrays: &[ArrayRef], rows: &[u32], data_type: &DataType) -> Resu
         Some(1) => fixed::<i8>(arrays, rows, data_type),
         Some(2) => fixed::<i16>(arrays, rows, data_type),
         Some(4) => fixed::<i32>(arrays, rows, data_type),
-        // Of less strict alignment than its width.
+        // `IntervalDayTime` has a smaller alignment than its width.
         Some(8) if *data_type != DataType::Interval(IntervalUnit::DayTime) => fixed::<i64>(arrays, rows, data_type),
         _ => any(arrays, rows, data_type),
     }
 }
 
-/// Starts of arrays in the count over all, and the end.
+/// Returns the starts of the arrays in the count over all arrays, and the end.
 fn starts(arrays: &[ArrayRef]) -> Vec<usize> {
     let ends = arrays.iter().scan(0, |end, array| {
         *end += array.len();
@@ -42,7 +42,7 @@ fn fixed<T: ArrowNativeType>(arrays: &[ArrayRef], rows: &[u32], data_type: &Data
     let data: Vec<ArrayData> = arrays.iter().map(|array| array.to_data()).collect();
     let parts: Vec<ScalarBuffer<T>> =
         data.iter().map(|data| ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())).collect();
-    // A row that is none is past the end of any.
+    // [`NONE`] is past the end of all arrays.
     let values: Vec<T> = match parts.as_slice() {
         [] => vec![T::default(); rows.len()],
         [one] => rows.iter().map(|row| one.get(*row as usize).copied().unwrap_or_default()).collect(),
@@ -83,7 +83,7 @@ fn nulls(arrays: &[ArrayRef], rows: &[u32]) -> Option<NullBuffer> {
     Some(NullBuffer::new(valid))
 }
 
-/// Of any type.
+/// Gathers columns of any type.
 fn any(arrays: &[ArrayRef], rows: &[u32], data_type: &DataType) -> Result<ArrayRef, ArrowError> {
     if rows.is_empty() || arrays.is_empty() {
         return Ok(new_null_array(data_type, rows.len()));

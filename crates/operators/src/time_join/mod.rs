@@ -1,8 +1,8 @@
-//! Joins by time, a stretch of time after the other: which right row each left one has, and the rows' columns.
+//! Joins rows by time, one time slice after the other: finds the matching right rows and gathers their columns.
 //!
-//! Keys are numbers, times integers of one unit, both sides in order of time. [`pass`] finds partners, the latest right
-//! row of each key being in an array; [`windows`] finds those that are around a left row; [`numbers`] makes numbers of
-//! keys; [`order`] weaves sources of one side; [`gather`] takes columns by the numbers found.
+//! Keys are codes, times are integers of one unit, and both sides are in time order. [`pass`] finds matches with an
+//! array of the latest right row of each key. [`windows`] finds the right rows around a left row. [`numbers`] assigns
+//! codes to keys. [`order`] merges the sources of one side. [`gather`] gathers columns by the row numbers found.
 
 mod gather;
 mod numbers;
@@ -16,7 +16,7 @@ pub use order::{as_rows, keys_in_order, times_in_order, woven};
 pub use pass::{Rows, latest, missing, no_older, partners, resolve};
 pub use windows::{Arranged, Next, Reach, Windows};
 
-/// No row, or no key.
+/// Marks a missing row or key.
 pub const NONE: u32 = u32::MAX;
 
 #[cfg(test)]

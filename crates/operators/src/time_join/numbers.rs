@@ -1,7 +1,7 @@
-//! Numbers of keys: equal keys have one number, counted from 0 in the order in which they first come.
+//! Assigns codes to keys: equal keys have one code, counted from 0 in order of arrival.
 //!
-//! [`IntNumbers`] are of integers, or of what fits one, as pairs of numbers do; [`TextNumbers`] of texts. A row without a
-//! key has the number [`NONE`]. Codes are numbers already.
+//! [`IntNumbers`] assigns codes to integers, and to values that fit an integer, such as pairs of codes; [`TextNumbers`]
+//! assigns codes to strings. A row without a key has the code [`NONE`]. Symbol ids are codes already.
 
 use super::NONE;
 use arrow::array::{Array, Int64Array, StringViewArray, UInt32Array};
@@ -17,7 +17,7 @@ pub struct TextNumbers {
     bytes: usize,
 }
 
-/// Of an entry, besides a text.
+/// Size of an entry, excluding its string.
 const ENTRY_BYTES: usize = 32;
 
 impl IntNumbers {
@@ -26,13 +26,13 @@ impl IntNumbers {
         self.0.len()
     }
 
-    /// Memory that they take, about.
+    /// Returns the approximate memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.capacity() * ENTRY_BYTES
     }
 
-    /// Of each row; `None` where one has none yet.
+    /// Returns the code of each row; `None` if a key has no code yet.
     #[must_use]
     pub fn found(&self, keys: &Int64Array) -> Option<Vec<u32>> {
         let number = |key: Option<i64>| key.map_or(Some(NONE), |key| self.0.get(&key).copied());
@@ -42,7 +42,7 @@ impl IntNumbers {
         }
     }
 
-    /// Of each row, new ones among them.
+    /// Returns the code of each row and assigns codes to new keys.
     pub fn numbered(&mut self, keys: &Int64Array) -> Vec<u32> {
         let number = |key: Option<i64>| {
             let count = self.0.len() as u32;
@@ -58,20 +58,20 @@ impl TextNumbers {
         self.numbers.len()
     }
 
-    /// Memory that they take, about.
+    /// Returns the approximate memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes + self.numbers.capacity() * ENTRY_BYTES
     }
 
-    /// Of each row; `None` where one has none yet.
+    /// Returns the code of each row; `None` if a key has no code yet.
     #[must_use]
     pub fn found(&self, keys: &StringViewArray) -> Option<Vec<u32>> {
         let number = |key: Option<&str>| key.map_or(Some(NONE), |key| self.numbers.get(key.as_bytes()).copied());
         keys.iter().map(number).collect()
     }
 
-    /// Of each row, new ones among them.
+    /// Returns the code of each row and assigns codes to new keys.
     pub fn numbered(&mut self, keys: &StringViewArray) -> Vec<u32> {
         let number = |key: Option<&str>| {
             let key = key.map(str::as_bytes)?;
@@ -87,8 +87,9 @@ impl TextNumbers {
     }
 }
 
-/// Codes of rows as numbers: what `others` has in the place of each, or the codes themselves. `None` if there is no place
-/// for one of `count`.
+/// Converts the codes of rows: code `c` becomes `others[c]`, or remains `c`.
+///
+/// Returns `None` if a code is not below `count`, or has no entry in `others`.
 #[must_use]
 pub fn coded(codes: &UInt32Array, count: usize, others: Option<&[u32]>) -> Option<ScalarBuffer<u32>> {
     let count = others.map_or(count, <[u32]>::len);
@@ -101,7 +102,7 @@ pub fn coded(codes: &UInt32Array, count: usize, others: Option<&[u32]>) -> Optio
         };
         return codes.iter().map(number).collect::<Option<Vec<u32>>>().map(Into::into);
     }
-    // By chunks without an early exit inside, so that they are compared in lanes.
+    // Chunks without an early exit inside are compared in lanes.
     let is_below = |chunk: &[u32]| (chunk.iter().fold(0, |max, code| max.max(*code)) as usize) < count;
     if !codes.values().chunks(1_024).all(is_below) {
         return None;
@@ -112,7 +113,7 @@ pub fn coded(codes: &UInt32Array, count: usize, others: Option<&[u32]>) -> Optio
     }
 }
 
-/// Numbers of two keys as one, of a second key of so many.
+/// Combines the codes of two keys into one code. The codes of the second key are below `count`.
 #[must_use]
 pub fn as_one(first: &[u32], second: &[u32], count: u32) -> Vec<u32> {
     let one = |(first, second): (&u32, &u32)| match (*first, *second) {
@@ -122,7 +123,7 @@ pub fn as_one(first: &[u32], second: &[u32], count: u32) -> Vec<u32> {
     first.iter().zip(second).map(one).collect()
 }
 
-/// Numbers of two keys, for [`IntNumbers`].
+/// Combines the codes of two keys into keys for [`IntNumbers`].
 #[must_use]
 pub fn pairs(first: &[u32], second: &[u32]) -> Int64Array {
     let pair = |(first, second): (&u32, &u32)| {

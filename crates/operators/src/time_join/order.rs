@@ -1,8 +1,8 @@
-//! Sources of one side as one: rows in order of time, equal times in the order of the sources.
+//! Merges the sources of one side: rows in time order; rows with equal times in the order of the sources.
 
 use tidalite_kernels::{merge, sort_permutation};
 
-/// For each place in the order the row that has it, rows being counted over all sources, each of which ascends.
+/// Returns the row at each position of the merged order. Rows are counted over all sources, each of which is sorted.
 #[must_use]
 pub fn woven(sources: &[&[i64]]) -> Vec<u32> {
     match sources {
@@ -20,19 +20,19 @@ pub fn woven(sources: &[&[i64]]) -> Vec<u32> {
     }
 }
 
-/// Times in an order.
+/// Returns the times in the given order.
 #[must_use]
 pub fn times_in_order(times: &[i64], order: &[u32]) -> Vec<i64> {
     order.iter().map(|row| times[*row as usize]).collect()
 }
 
-/// Numbers of keys in an order.
+/// Returns the key codes in the given order.
 #[must_use]
 pub fn keys_in_order(keys: &[u32], order: &[u32]) -> Vec<u32> {
     order.iter().map(|row| keys[*row as usize]).collect()
 }
 
-/// Places in an order as the rows that have them; what is behind the order stays.
+/// Replaces positions in an order by row numbers. Positions past the end are unchanged.
 pub fn as_rows(places: &mut [u32], order: &[u32]) {
     for place in places {
         *place = order.get(*place as usize).copied().unwrap_or(*place);

@@ -118,7 +118,7 @@ fn codes_are_numbers_of_the_other_side() {
     assert_eq!(pairs(&[1, NONE], &[2, 0]), Int64Array::from(vec![Some((1 << 32) + 2), None]));
 }
 
-/// Every right row of the key that is within, after the last one before if that counts.
+/// Returns every right row of the key in the window, after the prevailing row if it counts.
 fn window_plain(left: (i64, u32), right: &Side, reach: Reach) -> (Vec<u32>, bool) {
     let (time, key) = left;
     let own: Vec<u32> =

@@ -1,37 +1,37 @@
-//! Windows of time around left rows: which right rows of its key each one has.
+//! Finds the right rows of a key in time windows around left rows.
 //!
-//! In: both sides in order of time, the numbers of their keys, and how far a window reaches from its left row's time. Out:
-//! right rows arranged by key, within one in order of time; for each left row the stretch of them that is its window; and
-//! the pairs of these, left row by left row. A key that there is no place for equals none.
+//! Input: both sides in time order, their key codes, and the bounds of the window relative to the left row's time.
+//! Output: right rows sorted by key and time; for each left row the range of these rows that is its window; and the
+//! pairs of rows, by left row. A key beyond the number of keys matches nothing.
 
 use super::{NONE, Rows};
 
-/// Right rows by key.
+/// Right rows sorted by key and time.
 #[derive(Debug)]
 pub struct Arranged {
-    /// Of each key where its rows are.
+    /// The first position of each key.
     starts: Vec<u32>,
-    /// Rows by place, and their times.
+    /// Row numbers by position, and their times.
     pub rows: Vec<u32>,
     times: Vec<i64>,
 }
 
-/// A window reaches from `lo` to `hi` behind a left row's time, both included.
+/// A window from `lo` to `hi` relative to a left row's time, both inclusive.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
     pub lo: i64,
     pub hi: i64,
-    /// Whether the last row before it counts, too, where none is at its very start.
+    /// True if the last row before the window counts, unless a row is exactly at its start.
     pub includes_prevailing: bool,
 }
 
-/// Of each left row.
+/// The windows of the left rows.
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// Places of right rows.
+    /// Start positions of the right rows.
     pub from: Vec<u32>,
     pub to: Vec<u32>,
-    /// Whether a row before all right ones of the key is in the window, if there is one.
+    /// True if a row before all right rows of the key belongs to the window, if there is one.
     pub is_open: Vec<bool>,
 }
 
@@ -66,7 +66,7 @@ impl Arranged {
         Arranged { starts, rows, times }
     }
 
-    /// Of left rows in order of time.
+    /// Returns the windows of left rows in time order.
     #[must_use]
     pub fn windows(&self, left: Rows<'_>, reach: Reach) -> Windows {
         let keys = self.starts.len() - 1;
@@ -99,17 +99,18 @@ impl Arranged {
     }
 }
 
-/// Where pairs go on.
+/// Position at which the enumeration of pairs continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Next {
     row: usize,
-    /// Right rows of it that are paired.
+    /// Number of right rows of `row` that are already paired.
     paired: u32,
 }
 
 impl Windows {
-    /// The row before all right ones that an open window has: that of its key in `before`, counted from `first`. Of others,
-    /// and where there is none, [`NONE`].
+    /// Returns the earlier row of each open window: the entry of its key in `before`, counted from `first`.
+    ///
+    /// Other windows, and keys without an entry, have [`NONE`].
     #[must_use]
     pub fn prevailing(&self, keys: Option<&[u32]>, before: &[u32], first: u32) -> Vec<u32> {
         let place = |(row, is_open): (usize, &bool)| {
@@ -122,7 +123,7 @@ impl Windows {
         self.is_open.iter().enumerate().map(place).collect()
     }
 
-    /// Appends at most `count` pairs; `false` when there are no more.
+    /// Appends at most `count` pairs; returns false if there are no more.
     pub fn pairs(
         &self,
         prevailing: &[u32],
@@ -157,15 +158,16 @@ impl Windows {
 }
 
 impl Windows {
-    /// How many pairs each left row has.
+    /// Returns the number of pairs of each left row.
     #[must_use]
     pub fn counts(&self, prevailing: &[u32]) -> Vec<i64> {
         let windows = self.from.iter().zip(&self.to).zip(prevailing);
         windows.map(|((from, to), earlier)| i64::from(to.saturating_sub(*from)) + i64::from(*earlier != NONE)).collect()
     }
 
-    /// For each left row the sum over its pairs, from the first to the last. `values` are those of right rows by place and,
-    /// behind them, of those before.
+    /// Returns the sum over the pairs of each left row, in order.
+    ///
+    /// `values` are the values of right rows by position, followed by those of earlier rows.
     #[must_use]
     pub fn sums(&self, prevailing: &[u32], values: &[f64]) -> Vec<f64> {
         let windows = self.from.iter().zip(&self.to).zip(prevailing);

@@ -1,4 +1,4 @@
-//! What the examples that merge share: a table that has staged rows, and its merge.
+//! Shared code of the merge examples: a table with staged rows, and its merge.
 
 use std::sync::Arc;
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge};
@@ -8,7 +8,7 @@ use tidalite_types::{
     Column, ColumnId, ColumnSchema, ColumnType, PartitionBy, SegmentId, TableId, TableSchema, TimeUnit, Values,
 };
 
-/// Without rows: a designated timestamp and the other columns as named, numbered from 1.
+/// Returns a table without rows, with a designated timestamp and the given other columns, numbered from 1.
 pub fn empty(unit: TimeUnit, others: impl IntoIterator<Item = (String, ColumnType)>) -> TableSnapshot {
     let columns: Vec<ColumnSchema> = std::iter::once(("ts".to_owned(), ColumnType::Timestamp(unit)))
         .chain(others)
@@ -29,7 +29,7 @@ pub fn empty(unit: TimeUnit, others: impl IntoIterator<Item = (String, ColumnTyp
     TableSnapshot::empty(TableId(1), Arc::new(schema))
 }
 
-/// One run: its times and the values of the other columns, as numbered.
+/// Stages one run with the given times and values of the other columns.
 pub fn stage(table: &mut TableSnapshot, times: Vec<i64>, others: impl IntoIterator<Item = Values>) {
     let rows = times.len();
     let time_range = (times.iter().copied().min().unwrap_or(0), times.iter().copied().max().unwrap_or(0));
@@ -46,7 +46,7 @@ pub fn stage(table: &mut TableSnapshot, times: Vec<i64>, others: impl IntoIterat
     Arc::make_mut(&mut table.runs).push(Arc::new(run));
 }
 
-/// All staged rows, in segments numbered after `last`.
+/// Merges all staged rows into segments numbered after `last`.
 pub fn merged(store: &Arc<SegmentStore>, table: &TableSnapshot, threads: Threads<'_>, last: &mut u64) -> Merged {
     let options = MergeOptions { threads, tail_from: None, kept_from: None, late_rows_min: usize::MAX };
     let merged = merge(store, table, &[], &options, &mut || {

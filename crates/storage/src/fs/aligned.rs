@@ -1,9 +1,10 @@
-//! Bytes that lie in memory where writes past the system's cache take them from.
+//! Aligns buffers in memory as direct I/O requires.
 
-/// Where in `bytes` a part of `len` bytes can begin whose address is a multiple of `unit`, a power of two; `bytes` are made
-/// long enough for it.
+/// Returns the first offset in `bytes` whose address is a multiple of `unit`, a power of two.
+///
+/// `bytes` is extended to hold `len` bytes from this offset.
 pub fn aligned(bytes: &mut Vec<u8>, unit: usize, len: usize) -> usize {
-    // With room first: growing moves them.
+    // The memory is reserved first, because growing moves the bytes.
     bytes.reserve((len + unit).saturating_sub(bytes.len()));
     let from = bytes.as_ptr().addr().wrapping_neg() % unit;
     bytes.resize(bytes.len().max(from + len), 0);

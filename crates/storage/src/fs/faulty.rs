@@ -1,21 +1,22 @@
 //! A simulated disk that fails and crashes on demand.
 //!
-//! Everything is in memory and decided by a seed. Operations that change something are counted from 0: create,
-//! write, set_len, allocate, sync, rename, remove, create_dir_all and sync_dir. One of them can be told to fail, or
-//! to be the one during which the power goes.
+//! The disk is in memory, and a seed determines its decisions. Operations that change the disk are counted from 0:
+//! create, write, set_len, allocate, sync, rename, remove, create_dir_all and sync_dir. A test selects an operation
+//! that fails, or during which the power is lost.
 //!
-//! What [`SimFs::survivor`] may find after the power went, beside everything that was synced:
-//! - of a file's sectors of 512 bytes written since its last sync, each on its own, the old content or that of any
-//!   write since; what was never written is zeros;
-//! - the old length or any length it had since;
-//! - of a folder's changes of names since its last `sync_dir`: all, or the first few, or any subset, in order. That
-//!   goes for the names of folders too. A rename within a folder is one change, to another folder it is two;
-//! - nothing of a file without a name, however often it was synced.
+//! After a power loss, [`SimFs::survivor`] may contain, in addition to everything that was synced:
+//! - for each 512-byte sector of a file written since its last sync, independently, the old content or the content of
+//!   any write since; sectors that were never written are zeros;
+//! - the old length or any length since the last sync;
+//! - for the changes of names in a folder since its last `sync_dir`, including names of folders: all changes, the first
+//!   few, or any subset, in order. A rename within a folder is one change, a rename to another folder is two changes;
+//! - no content of a file without a name, even if it was synced.
 //!
-//! What [`SimFs::killed`] finds is what reads showed: only the process is gone, and what was not synced can still be lost.
+//! [`SimFs::killed`] has the content that reads returned: only the process ended, and unsynced content can still be
+//! lost.
 //!
-//! A failed sync may have written any of its sectors and forgets which were left: a later sync that succeeds does
-//! not make them durable, though reads show them until the power goes (as Linux does since 4.13).
+//! A failed sync may have written any of its sectors and forgets the other sectors: a later successful sync does not
+//! make them durable, although reads return them until the power is lost (as in Linux since 4.13).
 
 mod content;
 mod names;
@@ -28,31 +29,31 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Clones are the same disk.
+/// A simulated disk. Clones are the same disk.
 #[derive(Clone, Debug)]
 pub struct SimFs {
     disk: Arc<Mutex<Disk>>,
 }
 
-/// What was done, in order, whether it succeeded or not.
+/// An operation in the history, successful or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     pub what: &'static str,
     pub path: PathBuf,
 }
 
-/// How the disk is until told otherwise.
+/// The state of the disk until it is changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mood {
     #[default]
     Well,
-    /// Nothing can grow; what has its space can be written. Some files can still be created, empty.
+    /// Files cannot grow, but reserved space can be written. Some files can still be created, empty.
     Full,
-    /// Nothing can be changed.
+    /// All changes fail.
     ReadOnly,
-    /// Nothing can be read or opened.
+    /// All reads and opens fail.
     Unreadable,
-    /// One in so many operations fails, reads and openings as well.
+    /// One operation in `one_in` fails, including reads and opens.
     Erratic { one_in: u32 },
 }
 
@@ -70,7 +71,7 @@ struct Disk {
 }
 
 impl SimFs {
-    /// An empty disk.
+    /// Creates an empty disk.
     #[must_use]
     pub fn new(seed: u64) -> SimFs {
         SimFs::with(seed, Names::default(), BTreeMap::new())
@@ -91,7 +92,7 @@ impl SimFs {
         SimFs { disk: Arc::new(Mutex::new(disk)) }
     }
 
-    /// How many operations were started: the number of the next one.
+    /// Returns the number of started operations, which is the number of the next operation.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.lock().history.len() as u64
@@ -102,13 +103,15 @@ impl SimFs {
         self.lock().history.clone()
     }
 
-    /// Operation number `operation` will fail. A write may have happened in part, a sync loses what it covered.
+    /// Makes operation number `operation` fail. A failed write may be partial; a failed sync loses the writes it
+    /// covers.
     pub fn fail_at(&self, operation: u64, kind: io::ErrorKind) {
         self.lock().failures.insert(operation, kind);
     }
 
-    /// The power goes during operation number `operation`, which may have happened, or in part. It and all later
-    /// ones fail, reads too.
+    /// Loses the power during operation number `operation`, which may be complete, partial or absent.
+    ///
+    /// This operation and all later operations fail, including reads.
     pub fn crash_at(&self, operation: u64) {
         self.lock().crash_at = Some(operation);
     }
@@ -117,20 +120,20 @@ impl SimFs {
         self.lock().mood = mood;
     }
 
-    /// Nothing is to fail from now on, and the power stays, unless it went already.
+    /// Removes all planned failures and power losses. Has no effect on a power loss in the past.
     pub fn calm(&self) {
         let mut disk = self.lock();
         (disk.mood, disk.crash_at) = (Mood::Well, None);
         disk.failures.clear();
     }
 
-    /// What failed since the last call; power losses are not among it.
+    /// Returns the operations that failed since the last call, excluding power losses.
     #[must_use]
     pub fn take_failed(&self) -> Vec<Operation> {
         std::mem::take(&mut self.lock().failed)
     }
 
-    /// The power goes now.
+    /// Loses the power now.
     pub fn crash(&self) {
         self.lock().is_crashed = true;
     }
@@ -140,7 +143,7 @@ impl SimFs {
         self.lock().is_crashed
     }
 
-    /// The disk as it may be found if the power goes, or went, now. Another seed finds another one.
+    /// Returns the disk after a power loss at this moment or at the past power loss. Other seeds give other disks.
     #[must_use]
     pub fn survivor(&self, seed: u64) -> SimFs {
         let disk = self.lock();
@@ -150,7 +153,7 @@ impl SimFs {
         SimFs::with(seed, names, files)
     }
 
-    /// The disk as it is after the process that used it died, with the power on. That process reaches it no more.
+    /// Returns the disk after the process that used it ended with the power on. The old process loses access.
     #[must_use]
     pub fn killed(&self) -> SimFs {
         let mut disk = self.lock();
@@ -169,11 +172,11 @@ impl SimFs {
     }
 }
 
-/// What becomes of an operation.
+/// The outcome of an operation.
 enum Fate {
     Succeeds,
     Fails(io::Error),
-    /// The power goes; whether the operation happens first.
+    /// The power is lost; `happens` is true if the operation takes effect first.
     Crashes {
         happens: bool,
     },
@@ -184,7 +187,7 @@ impl Disk {
         if self.is_crashed { Err(power_loss()) } else { Ok(()) }
     }
 
-    /// Counts an operation and decides what becomes of it.
+    /// Counts an operation and determines its outcome.
     fn begin(&mut self, what: &'static str, path: &Path, grows: bool) -> io::Result<Fate> {
         self.check_power()?;
         let number = self.history.len() as u64;
@@ -209,7 +212,7 @@ impl Disk {
         }
     }
 
-    /// Whether something that changes nothing fails: it is not counted.
+    /// Fails if a read operation fails. Read operations are not counted.
     fn check_read(&mut self, what: &'static str, path: &Path) -> io::Result<()> {
         self.check_power()?;
         let fails = match self.mood {
@@ -224,7 +227,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Does `change` unless it is to fail.
+    /// Applies `change` unless the operation fails.
     fn change<T>(
         &mut self,
         what: &'static str,
@@ -237,7 +240,7 @@ impl Disk {
             Fate::Fails(error) => Err(error),
             Fate::Crashes { happens } => {
                 if happens {
-                    // Whether it would have succeeded is no longer told to anyone.
+                    // After the power loss the result of the operation is not reported.
                     let _ = change(self);
                 }
                 Err(power_loss())
@@ -379,7 +382,7 @@ impl File for SimFile {
     }
 }
 
-/// SplitMix64: every decision follows from the seed.
+/// SplitMix64: the seed determines every decision.
 #[derive(Clone, Debug)]
 struct Rng(u64);
 
@@ -393,7 +396,7 @@ impl Rng {
     }
 
     /// # Panics
-    /// When `limit` is 0.
+    /// Panics if `limit` is 0.
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }

@@ -1,6 +1,6 @@
-//! The operating system's files, under the data folder.
+//! Files of the operating system below the data folder.
 //!
-//! Always: `sync` is fdatasync, which also makes a changed length durable; `sync_dir` is fsync of the folder.
+//! Invariant: `sync` is fdatasync, which also makes a changed length durable; `sync_dir` is fsync of the folder.
 
 use super::{File, Fs};
 use rustix::fs::{FallocateFlags, OFlags};
@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Paths are relative to `root`, which exists.
+/// The file system below `root`, which exists. Paths are relative to `root`.
 #[derive(Debug)]
 pub struct OsFs {
     root: PathBuf,
@@ -47,7 +47,7 @@ impl Fs for OsFs {
         use std::os::unix::fs::OpenOptionsExt;
         let flags = OFlags::DIRECT.bits().cast_signed();
         match OpenOptions::new().read(true).write(true).custom_flags(flags).open(self.root.join(path)) {
-            // Some file systems have nothing but their cache.
+            // Some file systems have no direct I/O.
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => self.open_write(path),
             file => Ok(Arc::new(OsFile { file: file?, unit: super::DIRECT_UNIT })),
         }
@@ -104,7 +104,7 @@ impl File for OsFile {
 
     #[cfg(target_os = "linux")]
     fn will_read(&self, offset: u64, bytes: u64) {
-        // A file system that cannot fetch ahead reads when it is asked to.
+        // A file system without read-ahead reads when the bytes are requested.
         let _ = rustix::fs::fadvise(&self.file, offset, std::num::NonZeroU64::new(bytes), rustix::fs::Advice::WillNeed);
     }
 
@@ -114,7 +114,7 @@ impl File for OsFile {
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         match self.file.write_all_at(bytes, offset) {
-            // Others say so only now.
+            // Other file systems reject direct I/O only at the first write.
             Err(error) if self.unit > 1 && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 rustix::fs::fcntl_setfl(&self.file, OFlags::empty())?;
                 self.file.write_all_at(bytes, offset)
@@ -132,7 +132,7 @@ impl File for OsFile {
             return Ok(());
         }
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
-            // Some file systems (NFS, old overlay drivers) cannot reserve: writing is the only way there.
+            // Some file systems (NFS, old overlay drivers) cannot reserve space: writing zeros is the only way there.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.write_zeros_to(len),
             result => Ok(result?),
         }
@@ -176,7 +176,7 @@ mod tests {
         let mut read = [0; 10_000];
         fs.open(Path::new("log")).unwrap().read_exact_at(&mut read, 0).unwrap();
         assert!(read[..4096] == [1; 4096] && read[4096..8192] == [2; 4096] && read[8192..] == [1; 1808]);
-        // From a place that no disk takes it from, it still gets there.
+        // A write from an unaligned address succeeds through the page cache.
         file.write_all_at(&bytes[from..][..100], 9).unwrap();
         fs.open(Path::new("log")).unwrap().read_exact_at(&mut read, 0).unwrap();
         assert!(read[..9] == [1; 9] && read[9..109] == [2; 100] && read[109] == 1);

@@ -1,8 +1,8 @@
-//! A folder on which nothing is written: changes stay in memory, above the files of another or of none.
+//! A file system whose changes stay in memory, on top of the files of another file system or of none.
 //!
-//! So that what a change would do can be seen without doing it: a recovery for a check, a repair for a dry run.
+//! Shows the effect of a change without making it: a recovery for a check, a repair for a dry run.
 //!
-//! Always: the folder below is only read. Contents written to are held in memory as a whole.
+//! Invariant: the folder below is only read. Files that are written are held in memory completely.
 
 use super::{File, Fs};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub struct OverlayFs {
-    /// `None`: all there is is in memory.
+    /// `None` if all files are in memory.
     base: Option<Arc<dyn Fs>>,
     changes: Mutex<Changes>,
 }
 
 #[derive(Debug, Default)]
 struct Changes {
-    /// By path what there is now; `None` for what was removed.
+    /// Current files by path; `None` for removed files.
     files: BTreeMap<PathBuf, Option<Arc<OverlayFile>>>,
     folders: BTreeSet<PathBuf>,
 }
@@ -41,7 +41,7 @@ impl OverlayFs {
         OverlayFs { base: Some(base), changes: Mutex::default() }
     }
 
-    /// Above no files at all.
+    /// Creates an overlay without files below it.
     #[must_use]
     pub fn in_memory() -> OverlayFs {
         OverlayFs { base: None, changes: Mutex::default() }
@@ -141,7 +141,7 @@ impl OverlayFile {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the content, which is copied first if it is still that of the file below.
+    /// Changes the content after copying it if it still is the content of the file below.
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut content = self.lock();
         if let Content::Below(file) = &*content {
@@ -195,7 +195,7 @@ impl File for OverlayFile {
         self.change(|content| content.resize(len as usize, 0))
     }
 
-    /// Nothing to reserve: space is memory.
+    /// Does nothing: memory is not reserved.
     fn allocate(&self, _: u64) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Dead rows: left behind by a merge, and found again in what it wrote when they died while it ran.
+//! Deleted rows: omitted by a merge, and located in its result if they were deleted while it ran.
 
 use super::Merged;
 use super::new_rows::NewRows;
@@ -11,27 +11,27 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidalite_types::SegmentId;
 
-/// A segment is written again to get rid of its dead rows when one in so many is dead.
+/// A segment is rewritten to remove its deleted rows if one in this many rows is deleted.
 const RECLAIM_DIVISOR: u64 = 8;
 
-/// The segments to write again because of their dead rows; `all` of them, or those where it pays.
+/// Returns the segments to rewrite because of their deleted rows: `all` of them, or those for which it pays.
 #[must_use]
 pub fn reclaimable(table: &TableSnapshot, all: bool) -> Vec<SegmentId> {
     let pays = |s: &&Arc<Segment>| {
         let dead = table.mask(s).map_or(0, |mask| mask.dead() as u64);
         dead > 0 && (all || dead >= s.rows() / RECLAIM_DIVISOR)
     };
-    // Late ones lose them when they are woven in.
+    // Late segments lose deleted rows when they are compacted.
     table.segments.iter().filter(|s| !s.meta().is_late).filter(pays).map(|s| s.meta().id).collect()
 }
 
-/// The segments that have an alive row.
+/// Returns the segments with a row that is not deleted.
 pub(super) fn with_rows(segments: &[Arc<Segment>], table: &TableSnapshot) -> Vec<Arc<Segment>> {
     let is_dead = |s: &&Arc<Segment>| table.mask(s).is_some_and(|mask| mask.dead() as u64 == s.rows());
     segments.iter().filter(|s| !is_dead(s)).cloned().collect()
 }
 
-/// The order of a merge without the rows that were dead when it began.
+/// Returns the order of a merge without the rows that were deleted at its start.
 pub(super) fn alive(plan: Vec<Piece>, table: &TableSnapshot, old: &OldRows, new: &NewRows) -> Vec<Piece> {
     let dead_old = old.mask(|segment| table.mask(segment).map(AsRef::as_ref));
     let has_dead_runs = new.has_dead();
@@ -56,17 +56,17 @@ pub(super) fn alive(plan: Vec<Piece>, table: &TableSnapshot, old: &OldRows, new:
     alive
 }
 
-/// What some of the new segments were made from.
+/// The sources of some of the new segments.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub old: Vec<Arc<Segment>>,
     pub new: Range<usize>,
-    /// The segments written, in the order of their rows: index in [`Merged::added`].
+    /// The written segments, in the order of their rows: indexes in [`Merged::added`].
     pub added: Range<usize>,
 }
 
 impl Merged {
-    /// Where rows of the merge of `table` that died since it began are in the segments it wrote.
+    /// Returns the positions, in the written segments, of rows of `table` that were deleted since the merge began.
     pub fn moved(&self, table: &TableSnapshot, died: &DiedSince) -> Result<Vec<(SegmentId, Mask)>> {
         if let Some(compacted) = &self.compacted {
             return compacted.moved(table, died, &self.added);
@@ -93,7 +93,7 @@ impl Merged {
     }
 }
 
-/// Of rows that lie in these segments one after the other: whether they died.
+/// Returns masks of consecutive `segments`; `rows` is true for each deleted row.
 pub(super) fn masks_of(mut rows: impl Iterator<Item = bool>, segments: &[Arc<Segment>]) -> Vec<(SegmentId, Mask)> {
     let mut masks = Vec::new();
     for segment in segments {

@@ -1,4 +1,4 @@
-//! One column of one block of the result.
+//! Builds one column of one block of the result.
 
 use super::new_rows::{NewInOrder, NewRows};
 use super::old_rows::{LastBlock, OldRows, append_block};
@@ -9,29 +9,29 @@ use tidalite_kernels::gather::gather_into;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Column, ColumnId, ColumnType, Values};
 
-/// What one thread builds blocks with. Keeps its memory from block to block: fresh memory has to be cleared by the
-/// system, page by page, which takes longer than filling it.
+/// Builds the blocks of one thread and reuses its memory: the system clears new memory page by page, which takes longer
+/// than filling it.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     last: LastBlock,
     spare: Vec<Column>,
-    /// Whatever is in them.
+    /// Columns with unspecified content.
     spare_dealt: Vec<Column>,
 }
 
 /// The new rows of a column of a segment.
 #[derive(Debug)]
 pub(super) struct Dealt {
-    /// The first of them among all new rows.
+    /// Index of the first row among all new rows.
     first: usize,
     pub column: Column,
 }
 
-/// Longer columns are not kept: text can be large once and never again.
+/// Longer columns are not kept, because large strings may be rare.
 const SPARE_BYTES_MAX: usize = 16 << 20;
 
 impl Builder {
-    /// Encoded; where it is a block of a segment as it is, that, unless more effort is to be made.
+    /// Returns the encoded block. An unchanged block of a segment is copied, unless the effort is higher.
     pub fn block(
         &mut self,
         (id, column_type): (ColumnId, ColumnType),
@@ -52,8 +52,9 @@ impl Builder {
         Ok(encoded)
     }
 
-    /// All new rows of a column of a segment; to be given to [`Builder::put_dealt_back`]. `None` for values that cannot be
-    /// dealt.
+    /// Returns all new rows of a column of a segment, to be returned to [`Builder::put_dealt_back`].
+    ///
+    /// Returns `None` for values without a fixed width.
     pub fn dealt(
         &mut self,
         (id, column_type): (ColumnId, ColumnType),
@@ -74,12 +75,13 @@ impl Builder {
         Some(Dealt { first: rows.first, column })
     }
 
-    /// Longer ones are kept than by [`Builder::put_back`], and as they are: the next column of the segment has as many rows.
+    /// Keeps a column for reuse, without the size limit of [`Builder::put_back`]: the next column of the segment has as
+    /// many rows.
     pub fn put_dealt_back(&mut self, dealt: Dealt) {
         self.spare_dealt.push(dealt.column);
     }
 
-    /// The rows of a block; to be put back.
+    /// Returns the rows of a block, to be returned to [`Builder::put_back`].
     pub fn rows(
         &mut self,
         (id, column_type): (ColumnId, ColumnType),
@@ -106,7 +108,7 @@ impl Builder {
         Ok(column)
     }
 
-    /// Whether a block of a segment has exactly these rows.
+    /// Returns true if a block of a segment has exactly these rows.
     pub fn is_same(&mut self, segment: &Segment, id: ColumnId, block: usize, rows: &Column) -> Result<bool> {
         let mut found = self.take(rows.values.physical());
         append_block(segment, id, block, &mut found)?;
@@ -131,7 +133,7 @@ impl Builder {
     }
 }
 
-/// Same NULLs and, where there are none, the same bits.
+/// Returns true if the NULLs are the same, and the bits of all other rows.
 fn same_rows(a: &Column, b: &Column) -> bool {
     let rows = a.len();
     if rows != b.len() || (0..rows).any(|row| a.is_valid(row) != b.is_valid(row)) {
@@ -142,7 +144,7 @@ fn same_rows(a: &Column, b: &Column) -> bool {
         (Values::Views(a), Values::Views(b)) => (0..rows).filter(is_valid).all(|row| a.get(row) == b.get(row)),
         (Values::F32(a), Values::F32(b)) => (0..rows).filter(is_valid).all(|row| a[row].to_bits() == b[row].to_bits()),
         (Values::F64(a), Values::F64(b)) => (0..rows).filter(is_valid).all(|row| a[row].to_bits() == b[row].to_bits()),
-        // Under NULL both have zeros.
+        // NULL rows of both columns have zeros.
         (a, b) => a == b,
     }
 }

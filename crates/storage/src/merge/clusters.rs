@@ -1,8 +1,9 @@
-//! Which staged rows are written together with which segments.
+//! Decides which staged rows are written together with which segments.
 //!
-//! In: staged rows in time order, the segments of their partitions. Out: clusters that can be written independently of each
-//! other. Rows that fall into a segment make it be written again, those between two are appended to the first of them or
-//! stand alone; where little would be gained for much writing, they are put beside the segments as late ones.
+//! Input: staged rows in time order, the segments of their partitions. Output: clusters that can be written
+//! independently of each other. Rows that fall into a segment cause it to be rewritten. Rows between two segments are
+//! appended to the first one or form a segment. If rewriting would be expensive for few rows, the rows are written to
+//! late segments.
 
 use super::{Job, SEGMENT_ROWS_MAX};
 use crate::late::LateRanges;
@@ -12,26 +13,28 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidalite_types::{BLOCK_ROWS, ColumnId};
 
-/// Segments with fewer rows than this are taken in by what follows them unless they are much larger.
+/// Segments with fewer rows than this are merged with following rows unless they are much larger than these.
 const SMALL_ROWS: usize = BLOCK_ROWS / 8;
-/// Larger ones of about one size are joined when so many have come together, so that a row is written again once for
-/// every eightfold growth.
+/// Number of larger segments of similar size that are joined.
+///
+/// A row is rewritten once for every eightfold growth.
 const JOIN_SEGMENTS: usize = 8;
-/// Rows are put beside the blocks they fall into if these have more than so many times as many rows.
+/// Rows are written to late segments if the blocks they fall into have more than this many times as many rows.
 const LATE_FACTOR: usize = 2;
-/// At least so many, as a rule: fewer do not make a segment.
+/// Smallest number of rows of a late segment, as a rule.
 pub const LATE_ROWS_MIN: usize = 1024;
-/// Unless one in so many has the same timestamp: to weave late segments in, all rows of a timestamp are taken at once.
+/// Late segments are not used if one in this many rows has the same timestamp: compaction processes all rows of a
+/// timestamp at once.
 const LATE_TIES_DIVISOR: usize = 16;
 
-/// New rows and the segments that are written again together with them.
+/// New rows and the segments that are rewritten with them.
 pub(super) struct Cluster {
     pub partition: i64,
     pub segments: Vec<Arc<Segment>>,
     pub rows: Range<usize>,
-    /// Whether rows can still come in order behind it.
+    /// True if later rows may follow this cluster in order.
     pub is_last: bool,
-    /// Whether the rows are put beside the segments of their times.
+    /// True if the rows are written to late segments.
     pub is_late: bool,
 }
 
@@ -49,7 +52,7 @@ impl Job<'_> {
             visited.push(partition);
             at = end;
         }
-        // Partitions without new rows, in order as segments are.
+        // Partitions without new rows, in the order of the segments.
         let reclaimed = self.table.segments.iter().filter(|s| self.is_reclaimed(s) && !s.meta().is_late);
         let mut left: Vec<i64> = reclaimed.map(|s| s.meta().partition).filter(|p| !visited.contains(p)).collect();
         left.dedup();
@@ -61,7 +64,7 @@ impl Job<'_> {
         self.reclaim.contains(&segment.meta().id)
     }
 
-    /// The end of the new rows that lie in the same partition as row `at`.
+    /// Returns the end of the new rows in the partition of row `at`.
     fn partition_end(&self, at: usize) -> usize {
         if self.table.schema.designated.is_none() {
             return self.new.rows;
@@ -99,8 +102,10 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Finds the spans whose rows go beside their segments: those with timestamps that late segments have, too, which came
-    /// before them, and, where the partition's rows would make much be written again, those that are few for what they do.
+    /// Selects the spans whose rows are written to late segments.
+    ///
+    /// These are rows whose timestamps occur in existing late segments, which arrived before, and, if the partition
+    /// would require much rewriting, spans with few rows for the amount of rewriting.
     fn set_late(&self, partition: i64, segments: &[Arc<Segment>], spans: &mut [Span]) -> Result<()> {
         let Some(designated) = self.table.schema.designated else { return Ok(()) };
         let late = LateRanges::of(self.table, partition);
@@ -133,9 +138,10 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Which new rows are written together with which segments: those that fall into a segment with it, those
-    /// between two segments with what was written before them or on their own. Segments without new rows stay, unless
-    /// they are written again for their dead rows.
+    /// Assigns new rows to segments.
+    ///
+    /// Rows that fall into a segment are written with it. Rows between two segments are written with the previous rows
+    /// or separately. Segments without new rows stay unchanged, unless they are rewritten because of deleted rows.
     fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut at = from;
@@ -152,14 +158,15 @@ impl Job<'_> {
             for (i, segment) in segments.iter().enumerate() {
                 let (lo, hi) = segment.time_range();
                 let before = at + self.new.timestamps[at..to].partition_point(|&ts| ts < lo);
-                // What has the segment's last timestamp arrived later: it comes after it.
+                // Rows with the segment's last timestamp arrived later, so they follow the segment.
                 let within = before + self.new.timestamps[before..to].partition_point(|&ts| ts < hi);
                 add(i..i, at..before);
                 add(i..i + 1, before..within);
                 at = within;
             }
         }
-        // Without timestamps a segment's number is its place: those behind one that is written again follow it.
+        // Without timestamps the order of segments is their number, so segments after a rewritten one are rewritten,
+        // too.
         let first = is_reclaimed.iter().position(|is| *is).filter(|_| self.table.schema.designated.is_none());
         add(first.unwrap_or(segments.len())..segments.len(), at..to);
         spans
@@ -170,7 +177,7 @@ impl Job<'_> {
 struct Span {
     segments: Range<usize>,
     rows: Range<usize>,
-    /// The segments stay as they are.
+    /// The segments stay unchanged.
     is_late: bool,
 }
 
@@ -179,8 +186,9 @@ impl Span {
         self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>()
     }
 
-    /// Takes in segments right before it, but none before `untouched`: small ones in size tiers, larger ones when
-    /// several have come together.
+    /// Includes the segments directly before the span, but none before `untouched`.
+    ///
+    /// Small segments are included in size tiers, larger ones when several have accumulated.
     fn take_in_small(&mut self, all: &[Arc<Segment>], untouched: usize) {
         let mut rows = self.row_count(all);
         let rows_of = |at: usize| all[at].rows() as usize;
@@ -211,15 +219,17 @@ fn size_class(rows: usize) -> u32 {
     rows.max(1).ilog2() / 3
 }
 
-/// The end of the segments that are written again when those before `end` are: behind these, the ones of which all rows
-/// have their last timestamp. Among such segments the number tells which rows came first, and numbers grow.
+/// Returns the end of the segments that must be rewritten if the segments before `end` are.
+///
+/// These are also the following segments in which all rows have the last timestamp of the previous ones. The order
+/// among such segments is the order of their numbers, and new segments have greater numbers.
 #[must_use]
 pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
     let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
     end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
 }
 
-/// Rows of blocks that rows with these timestamps fall into.
+/// Returns the number of rows in the blocks that rows with these timestamps fall into.
 fn woven_rows(timestamps: &[i64], segments: &[Arc<Segment>], designated: ColumnId) -> Result<usize> {
     let mut rows = 0;
     for segment in segments {
@@ -232,7 +242,8 @@ fn woven_rows(timestamps: &[i64], segments: &[Arc<Segment>], designated: ColumnI
     Ok(rows)
 }
 
-/// Joins neighbours that fit one segment: both are written again anyway. Those that share segments are joined always.
+/// Joins adjacent spans that fit one segment, because both are rewritten anyway. Spans that share segments are always
+/// joined.
 fn join_spans(spans: Vec<Span>, all: &[Arc<Segment>]) -> Vec<Span> {
     let mut joined: Vec<Span> = Vec::new();
     for span in spans {

@@ -1,10 +1,10 @@
-//! Weaves late segments into the segments of their times.
+//! Merges late segments into the segments of their times.
 //!
-//! In: a group of segments of one partition that has every late row of its times, see [`crate::late::late_groups`]. Out:
-//! segments that do not overlap, with the same rows but the dead ones. Published and undone as a merge is.
+//! Input: a group of segments of one partition with all late rows of its times, see [`crate::late::late_groups`].
+//! Output: segments that do not overlap, with the same rows except deleted ones. Published and undone like a merge.
 //!
-//! The time of the group is cut into slices of about a segment. The rows of a slice are a stretch of each source; they are
-//! brought into memory as runs are, and written as a merge of these would be. So a group may be larger than memory.
+//! The time of the group is split into slices of about one segment. The rows of a slice are a range of each source;
+//! they are loaded as runs and written like a merge of these runs. A group may therefore be larger than memory.
 
 use super::alive::{masks_of, with_rows};
 use super::new_rows::NewRows;
@@ -20,12 +20,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use tidalite_types::{Column, ColumnId, ColumnType, SegmentId, Txn};
 
-/// What the rows of a slice may take in memory, more or less.
+/// Approximate memory of the rows of a slice.
 const SLICE_BYTES: u64 = 192 << 20;
-/// A little less than a segment may have: how many rows a slice has is estimated.
+/// Rows per slice, slightly less than a segment may have, because the number of rows of a slice is an estimate.
 const SLICE_ROWS: u64 = SEGMENT_ROWS_MAX as u64 / 8 * 7;
 
-/// What segments were made from.
+/// The sources of the new segments.
 #[derive(Debug)]
 pub(super) struct Compacted {
     sources: Vec<Arc<Segment>>,
@@ -34,14 +34,15 @@ pub(super) struct Compacted {
 
 #[derive(Debug)]
 struct Slice {
-    /// Of each source.
+    /// Range of rows in each source.
     rows: Vec<Range<usize>>,
-    /// Index in [`Merged::added`].
+    /// Indexes in [`Merged::added`].
     added: Range<usize>,
 }
 
-/// Compacts `group`; the runs of `table` are left alone. `is_cancelled` is asked between columns. On an error nothing was
-/// changed.
+/// Compacts `group`; the runs of `table` stay unchanged. `is_cancelled` is called between columns.
+///
+/// After an error nothing has changed.
 pub fn compact(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
@@ -103,7 +104,7 @@ fn compact_slices(
     Ok(())
 }
 
-/// The stretch of each source as a run, in the order of arrival.
+/// Returns the range of each source as a run, in order of arrival.
 fn runs(
     table: &TableSnapshot,
     sources: &[Arc<Segment>],
@@ -141,7 +142,7 @@ fn runs(
     Ok((0..sources.len()).map(run).collect())
 }
 
-/// The dead rows of a stretch.
+/// Returns the deleted rows of a range.
 fn part_of(mask: &Mask, rows: &Range<usize>) -> Mask {
     let mut part = Mask::default();
     for (from, count) in mask.ranges() {
@@ -151,7 +152,7 @@ fn part_of(mask: &Mask, rows: &Range<usize>) -> Mask {
     part
 }
 
-/// Timestamps, ascending: of what lies before the first, between two of them and from the last on, each is about a slice.
+/// Returns ascending timestamps that split the rows into parts of about one slice.
 fn cuts(sources: &[Arc<Segment>], columns: &[(ColumnId, ColumnType)], designated: ColumnId) -> Result<Vec<i64>> {
     let (mut blocks, mut bytes) = (Vec::new(), 0);
     for segment in sources {
@@ -166,7 +167,7 @@ fn cuts(sources: &[Arc<Segment>], columns: &[(ColumnId, ColumnType)], designated
     let rows: i128 = blocks.iter().map(|block| block.2).sum();
     let slice_rows = SLICE_ROWS.min((SLICE_BYTES * rows as u64 / bytes.max(1)).max(1));
     let count = (rows as u64).div_ceil(slice_rows) as i128;
-    // As if the rows of a block came at even times.
+    // Assumes that the rows of a block are evenly distributed in time.
     let rows_before =
         |ts: i128| -> i128 { blocks.iter().map(|(lo, hi, rows)| rows * (ts.clamp(*lo, *hi) - lo) / (hi - lo)).sum() };
     let lo = blocks.iter().map(|block| block.0).min().unwrap_or(0);
@@ -185,7 +186,7 @@ fn cuts(sources: &[Arc<Segment>], columns: &[(ColumnId, ColumnType)], designated
 }
 
 impl Compacted {
-    /// As [`Merged::moved`].
+    /// Locates deleted rows like [`Merged::moved`].
     pub fn moved(
         &self,
         table: &TableSnapshot,

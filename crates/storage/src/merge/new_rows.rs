@@ -1,4 +1,4 @@
-//! The staged rows in the order they will have. They stay in their runs: a place says which and where.
+//! The staged rows in their final order. Rows stay in their runs and are identified by run and row.
 
 use super::pieces::{BlockPlan, Piece};
 use super::write::{Threads, for_each};
@@ -12,51 +12,51 @@ use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnId, Values};
 #[derive(Debug)]
 pub(super) struct NewRows {
     pub rows: usize,
-    /// In order; empty in a table without a designated timestamp.
+    /// Ascending; empty for a table without a designated timestamp.
     pub timestamps: Vec<i64>,
     runs: Arc<Vec<Arc<Run>>>,
-    /// For each run the number of rows before it.
+    /// For each run, the number of rows before it.
     starts: Vec<usize>,
-    /// Of each row in order; absent where `spans` say it.
+    /// The place of each row in order; `None` if `spans` has the places.
     places: Option<Vec<Place>>,
-    /// Rows that lie one after the other, in order.
+    /// Consecutive rows of one run, in order.
     spans: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    /// The first of these rows; they end where the next span begins.
+    /// Index of the first row; the span ends at the start of the next span.
     at: usize,
     place: Place,
 }
 
-/// Rows of a run are taken as parts of it where there are at least so many for each on average.
+/// Smallest average number of rows per part for which the rows of a run are merged as parts.
 const PART_ROWS_MIN: usize = 256;
 
-/// The rows of a piece as they lie in their runs, and which row of the piece each becomes.
+/// The rows of a piece in storage order, and the position of each row in the piece.
 #[derive(Debug)]
 pub(super) struct ByArrival {
     places: Vec<Place>,
     to: Vec<u16>,
 }
 
-/// The new rows of a segment, which are brought into order as a whole.
+/// The new rows of a segment, which are reordered all at once.
 #[derive(Debug)]
 pub(super) struct NewInOrder {
-    /// The first of them among all new rows.
+    /// Index of the first row among all new rows.
     pub first: usize,
     deal: Deal,
 }
 
-/// Rows are far apart when among so many that lie one after the other there is one of a block.
+/// Rows are far apart if this many consecutive stored rows contain only one row of a block.
 const FAR_APART: usize = 2;
-/// For fewer rows it is not worth knowing in which order they lie.
+/// For fewer rows, storage order does not pay.
 const ARRIVAL_ROWS_MIN: usize = 4096;
 
-/// Rows that are worth a thread to bring them into order.
+/// Smallest number of rows for which sorting uses a thread.
 pub(super) const ORDERED_ROWS_MIN: usize = 1 << 15;
 
-/// Rows of a stretch of time, as they arrived.
+/// Rows of a time slice, in order of arrival.
 struct Part {
     timestamps: Vec<i64>,
     places: Vec<Place>,
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-/// One fewer timestamps than parts, which cut the rows into parts of about the same size.
+/// Returns `parts - 1` timestamps that split the rows into parts of similar size.
 fn cuts(timestamps: &[i64], parts: usize) -> Vec<i64> {
     const OF_EACH: usize = 64;
     let wanted = OF_EACH * parts;
@@ -78,7 +78,7 @@ fn cuts(timestamps: &[i64], parts: usize) -> Vec<i64> {
 }
 
 impl NewRows {
-    /// The rows before `kept_from` if that is given. Dead ones are not among them in a table with a designated timestamp.
+    /// Collects the rows before `kept_from`, if it is given. With a designated timestamp, deleted rows are excluded.
     pub fn of(table: &TableSnapshot, kept_from: Option<i64>, threads: Threads<'_>) -> Result<NewRows> {
         let runs = table.runs.clone();
         let starts: Vec<usize> = runs.iter().scan(0, |at, r| Some(std::mem::replace(at, *at + r.rows))).collect();
@@ -99,15 +99,18 @@ impl NewRows {
         }
         new.timestamps.reserve_exact(rows);
         new.runs.iter().for_each(|r| new.timestamps.extend_from_slice(r.timestamps(designated)));
-        // Also very many runs of a few rows each may follow one another.
+        // Many runs of a few rows each may also follow each other in order.
         if !is_sorted(&new.timestamps) {
             new.sort(threads)?;
         }
         Ok(new)
     }
 
-    /// Where the rows of each run are in order and lie together, as those of a connection do: finds the spans, which
-    /// columns are copied by. `false` where they are not, and nothing was done.
+    /// Merges spans if the rows of each run are sorted and adjacent, as rows of a connection are.
+    ///
+    /// Columns are then copied by spans.
+    ///
+    /// Returns false, without changes, if they are not.
     fn weave(&mut self, designated: ColumnId, kept_from: Option<i64>) -> bool {
         let Some(parts) = self.parts(designated, kept_from) else { return false };
         let keys = |(place, count): &(Place, usize)| {
@@ -125,7 +128,7 @@ impl NewRows {
         true
     }
 
-    /// The rows before `kept_from` that are not dead, in order of arrival, as ranges that are in order of time.
+    /// Returns the rows before `kept_from` that are not deleted, in order of arrival, as ranges sorted by time.
     fn parts(&self, designated: ColumnId, kept_from: Option<i64>) -> Option<Vec<(Place, usize)>> {
         let mut parts = Vec::new();
         for (index, run) in self.runs.iter().enumerate() {
@@ -174,10 +177,11 @@ impl NewRows {
         Ok(())
     }
 
-    /// Brings the timestamps into order; gives the places, which were as these were, in the same order.
+    /// Sorts the timestamps and returns the places, which have the initial order of the timestamps, in the same order.
     ///
-    /// The time is cut into a part for each thread, of about as many rows. Each first deals a stretch of the rows out to the
-    /// parts; then each puts the rows of a part, which come stretch by stretch as they arrived, in order.
+    /// The time range is split into a part for each thread, with about the same number of rows. Each thread first
+    /// distributes a range of the rows to the parts, and then sorts the rows of a part, which arrive range by range in
+    /// order of arrival.
     fn in_order(&mut self, all: &[Place], threads: Threads<'_>) -> Result<Vec<Place>> {
         let count = threads.at_most(all.len() / ORDERED_ROWS_MIN).count;
         if count <= 1 {
@@ -224,7 +228,7 @@ impl NewRows {
         self.runs.iter().any(|r| r.column(id).is_some())
     }
 
-    /// Bytes of text of a column in these rows, or more.
+    /// Returns an upper bound of the text bytes of a column in these rows.
     pub fn text_bytes(&self, id: ColumnId, pieces: &[Piece], most: usize) -> usize {
         let all: usize = self.runs.iter().filter_map(|r| r.column(id)).map(|c| c.byte_count()).sum();
         if all <= most {
@@ -240,13 +244,13 @@ impl NewRows {
         pieces.iter().filter(|p| p.is_new).flat_map(|p| p.range()).map(text).sum()
     }
 
-    /// How many staged rows arrived before a row.
+    /// Returns the number of staged rows that arrived before a row.
     pub fn arrival(&self, row: usize) -> usize {
         let place = self.place(row);
         self.starts[place.run as usize] + place.row as usize
     }
 
-    /// Whether some of these rows may be dead.
+    /// Returns true if some of these rows may be deleted.
     pub fn has_dead(&self) -> bool {
         self.timestamps.is_empty() && self.runs.iter().any(|run| run.dead.is_some())
     }
@@ -256,7 +260,7 @@ impl NewRows {
         self.runs[place.run as usize].is_dead(place.row as usize)
     }
 
-    /// For all columns of a piece; `None` where they are read as they come.
+    /// Returns the storage order of a piece, used for all columns; `None` if rows are read in result order.
     pub fn by_arrival(&self, piece: Piece) -> Option<ByArrival> {
         let rows = piece.range();
         let is_worth_it = piece.is_new && (ARRIVAL_ROWS_MIN..=usize::from(u16::MAX) + 1).contains(&rows.len());
@@ -270,13 +274,14 @@ impl NewRows {
         })
     }
 
-    /// For all columns of a segment: its new rows, if they lie far apart; `None` where they are read block by block.
+    /// Returns the new rows of a segment if they are far apart, used for all columns; `None` if they are read block by
+    /// block.
     pub fn deal(&self, blocks: &[BlockPlan]) -> Option<NewInOrder> {
         let places = self.places.as_ref()?;
         let pieces = || blocks.iter().flat_map(|block| &block.pieces).filter(|piece| piece.is_new);
         let (first, last) = (pieces().next()?.range().start, pieces().last()?.range().end);
         let count: usize = pieces().map(|piece| piece.range().len()).sum();
-        // The rows of one piece are taken as they arrived (`by_arrival`): they become one block, which the cache holds.
+        // The rows of a single piece use `by_arrival`: they form one block, which fits the cache.
         if pieces().nth(1).is_none() || count < ARRIVAL_ROWS_MIN || last - first != count {
             return None;
         }
@@ -286,7 +291,7 @@ impl NewRows {
         (spanned > FAR_APART * one_block.len()).then(|| NewInOrder { first, deal: Deal::new(places) })
     }
 
-    /// The new rows of a segment, for columns of values of a fixed width.
+    /// Gathers the new rows of a segment for a column of fixed-width values.
     pub fn dealt(&self, id: ColumnId, rows: &NewInOrder, spare: &mut Values, out: &mut Column) {
         let columns: Vec<Option<&Column>> = self.runs.iter().map(|r| r.column(id).map(Arc::as_ref)).collect();
         rows.deal.gather(&columns, spare, out);
@@ -306,7 +311,7 @@ impl NewRows {
         self.spans.partition_point(|span| span.at <= row) - 1
     }
 
-    /// Appends the rows of a piece; `by_arrival` are the same.
+    /// Appends the rows of a piece. `by_arrival` describes the same rows.
     pub fn append(&self, id: ColumnId, piece: Piece, by_arrival: Option<&ByArrival>, out: &mut Column) {
         match &self.places {
             Some(places) => self.append_places(id, &places[piece.range()], by_arrival, out),

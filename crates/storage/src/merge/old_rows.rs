@@ -1,4 +1,4 @@
-//! The rows of segments that are written again, in their order.
+//! The rows of rewritten segments, in their order.
 
 use super::new_rows::ORDERED_ROWS_MIN;
 use super::pieces::{Piece, push};
@@ -20,7 +20,7 @@ pub(super) struct OldRows {
 #[derive(Debug)]
 struct OldSegment {
     segment: Arc<Segment>,
-    /// Rows of the segments before it.
+    /// Number of rows of the previous segments.
     start: usize,
     columns: Vec<ColumnId>,
 }
@@ -30,7 +30,7 @@ struct OldSegment {
 struct BlockAt<'a> {
     segment: &'a OldSegment,
     block: usize,
-    /// Rows of all blocks before it.
+    /// Number of rows of all previous blocks.
     start: usize,
     rows: usize,
 }
@@ -58,12 +58,12 @@ impl OldRows {
         self.segments[source].columns.contains(&id)
     }
 
-    /// The rows of the segments before it.
+    /// Returns the number of rows of the previous segments.
     pub fn start_of(&self, source: usize) -> usize {
         self.segments[source].start
     }
 
-    /// How many rows of a segment have timestamps before `ts`.
+    /// Returns the number of rows of a segment with timestamps before `ts`.
     pub fn rows_before(&self, source: usize, ts: i64) -> Result<usize> {
         let (segment, Some(designated)) = (&self.segments[source], self.designated) else { return Ok(0) };
         for block in 0..segment.segment.block_count() {
@@ -76,7 +76,7 @@ impl OldRows {
         Ok(segment.segment.rows() as usize)
     }
 
-    /// Masks of the segments as one; `None` when no segment has one.
+    /// Returns the masks of the segments as one mask; `None` if no segment has a mask.
     pub fn mask<'a>(&self, of: impl Fn(&Segment) -> Option<&'a Mask>) -> Option<Mask> {
         let mut all = Mask::default();
         for old in &self.segments {
@@ -91,13 +91,13 @@ impl OldRows {
         self.segments.iter().flat_map(|s| (0..s.segment.block_count()).map(|block| s.block(block)))
     }
 
-    /// The block of a row.
+    /// Returns the block of a row.
     fn find(&self, row: usize) -> BlockAt<'_> {
         let old = &self.segments[self.segments.partition_point(|s| s.start <= row) - 1];
         old.block((row - old.start) / BLOCK_ROWS)
     }
 
-    /// The first row from `row` on at which a block begins.
+    /// Returns the first start of a block at or after `row`.
     pub fn block_start(&self, row: usize) -> usize {
         if row >= self.rows {
             return row;
@@ -106,22 +106,25 @@ impl OldRows {
         if at.start == row { row } else { at.start + at.rows }
     }
 
-    /// The order of these rows and of the rows `new` of `timestamps`, equal timestamps old first. Only blocks that new
-    /// rows fall into are read.
+    /// Returns the merge order of these rows and the rows `new` of `timestamps`; of equal timestamps old rows come
+    /// first.
+    ///
+    /// Reads only blocks that new rows fall into.
     pub fn weave(&self, timestamps: &[i64], new: Range<usize>, threads: Threads<'_>) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         let Some(designated) = self.designated else {
-            // Without timestamps the order is that of arrival: what is there first.
+            // Without timestamps the order is the order of arrival: existing rows first.
             push(&mut pieces, false, 0..self.rows);
             push(&mut pieces, true, new);
             return Ok(pieces);
         };
-        // Which new rows come before each block, and which fall into it.
+        // Find the new rows before each block and the new rows that fall into it.
         let (mut parts, mut at) = (Vec::new(), new.start);
         for block in self.blocks() {
             let (lo, hi) = block.time_range(designated)?;
             let before = at + timestamps[at..new.end].partition_point(|&ts| ts < lo);
-            // What has the block's last timestamp arrived later: it comes after it, and after those of the next block.
+            // Rows with the block's last timestamp arrived later: they follow the block and rows of this timestamp in
+            // the next block.
             let within = before + timestamps[before..new.end].partition_point(|&ts| ts < hi);
             parts.push((block, at..before, before..within));
             at = within;
@@ -148,7 +151,7 @@ impl OldRows {
         Ok(pieces)
     }
 
-    /// The designated timestamp of a row; 0 in a table without one.
+    /// Returns the designated timestamp of a row; 0 in a table without one.
     pub fn timestamp(&self, row: usize) -> Result<i64> {
         let Some(designated) = self.designated else { return Ok(0) };
         let block = self.find(row);
@@ -160,7 +163,7 @@ impl OldRows {
         }
     }
 
-    /// The block that consists of exactly these rows, as it is in its file.
+    /// Returns the unchanged encoded block if it consists of exactly these rows.
     pub fn whole_block(&self, id: ColumnId, piece: Piece) -> Result<Option<EncodedBlock>> {
         let at = self.find(piece.from as usize);
         if at.start != piece.from as usize || at.rows != piece.rows as usize {
@@ -169,7 +172,7 @@ impl OldRows {
         at.segment.segment.read_encoded(id, at.block)
     }
 
-    /// Bytes of text of a column in the old rows of `pieces`.
+    /// Returns the text bytes of a column in the old rows of `pieces`.
     pub fn text_bytes(&self, id: ColumnId, pieces: &[Piece]) -> Result<usize> {
         let mut bytes = 0;
         for piece in pieces.iter().filter(|p| !p.is_new) {
@@ -214,7 +217,7 @@ impl OldSegment {
 }
 
 impl BlockAt<'_> {
-    /// Smallest and greatest timestamp.
+    /// Returns the smallest and the greatest timestamp.
     fn time_range(&self, designated: ColumnId) -> Result<(i64, i64)> {
         match self.segment.segment.zone(designated, self.block)?.map(|z| z.bounds) {
             Some(Bounds::Int(lo, hi)) => Ok((lo, hi)),
@@ -234,7 +237,7 @@ impl BlockAt<'_> {
     }
 }
 
-/// The block read last: its rows are mostly needed for two blocks of the result.
+/// The last block read: its rows are often needed for two blocks of the result.
 #[derive(Debug, Default)]
 pub(super) struct LastBlock {
     key: Option<(SegmentId, ColumnId, usize)>,
@@ -245,12 +248,12 @@ pub(super) struct LastBlock {
 struct Decoded {
     block: Block,
     validity: Option<Bitmap>,
-    /// Values of a column of booleans.
+    /// Values of a boolean column.
     bits: Option<Bitmap>,
 }
 
 impl LastBlock {
-    /// `None` when the segment has no such column.
+    /// Returns `None` if the segment does not have the column.
     fn read(&mut self, segment: &Segment, id: ColumnId, block: usize) -> Result<Option<&Decoded>> {
         let key = Some((segment.meta().id, id, block));
         if self.key != key {
@@ -312,7 +315,7 @@ pub(super) fn append_block(segment: &Segment, id: ColumnId, block: usize, out: &
     Ok(())
 }
 
-/// Rows `from..from + count` where they lie; copied only if they were not aligned.
+/// Returns rows `from..from + count`; copied only if the bytes are not aligned.
 fn values<T: bytemuck::Pod>(bytes: &[u8], from: usize, count: usize) -> Cow<'_, [T]> {
     let bytes = &bytes[from * size_of::<T>()..(from + count) * size_of::<T>()];
     match bytemuck::try_cast_slice(bytes) {

@@ -1,13 +1,13 @@
-//! The order of a merge's result, as adjacent rows of the one or the other side.
+//! The order of a merge's result, as adjacent rows of either side.
 //!
-//! Rows that no piece names are not in the result.
+//! Rows without a piece are not part of the result.
 
 use super::new_rows::ByArrival;
 use std::ops::Range;
 use std::sync::OnceLock;
 use tidalite_types::BLOCK_ROWS;
 
-/// Adjacent rows of the old or of the new ones, in the order of the result.
+/// Adjacent old rows or adjacent new rows, in the order of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub is_new: bool,
@@ -21,7 +21,7 @@ impl Piece {
     }
 }
 
-/// Appends rows, to the last piece where they follow it.
+/// Appends rows, extending the last piece if they follow it.
 pub(super) fn push(pieces: &mut Vec<Piece>, is_new: bool, rows: Range<usize>) {
     if rows.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn row_count(pieces: &[Piece]) -> usize {
     pieces.iter().map(|p| p.rows as usize).sum()
 }
 
-/// Deals the pieces out to parts of `rows_max` rows, the last of fewer.
+/// Splits the pieces into parts of `rows_max` rows; the last part may be shorter.
 pub(super) fn split(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
     let (mut parts, mut part, mut room) = (Vec::new(), Vec::new(), rows_max as u32);
     for &piece in pieces {
@@ -59,25 +59,25 @@ pub(super) fn split(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
     parts
 }
 
-/// As [`split`], into as few parts, but of about the same size: whole blocks in all but the last.
+/// Splits into as few parts as [`split`] but of similar size: complete blocks in all parts but the last.
 pub(super) fn split_evenly(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>> {
     let rows = row_count(pieces);
     let parts = rows.div_ceil(rows_max).max(1);
     split(pieces, rows.div_ceil(parts).next_multiple_of(BLOCK_ROWS).min(rows_max))
 }
 
-/// One block of the result: `pieces` one after the other, then, where they interleave finely, rows `picks` of that.
+/// One block of the result: `pieces` in sequence, and, if they interleave finely, the rows `picks` of this sequence.
 #[derive(Debug)]
 pub(super) struct BlockPlan {
     pub rows: usize,
     pub pieces: Vec<Piece>,
     pub picks: Option<Vec<u32>>,
-    /// Of each piece, found by the first column that is built, for all.
+    /// For each piece, computed for all columns by the first column that is built.
     pub by_arrival: OnceLock<Vec<Option<ByArrival>>>,
 }
 
-/// Where pieces are shorter than this, the rows of each side are collected first and then picked: copying a piece of
-/// eight bytes a row costs as much as picking about ten rows.
+/// If pieces are shorter than this, the rows of each side are collected first and then gathered: copying a piece of
+/// eight bytes per row costs as much as gathering about ten rows.
 const PIECE_ROWS_MIN: usize = 10;
 
 impl BlockPlan {
@@ -114,7 +114,7 @@ mod tests {
     fn a_plan_by_picks_has_the_rows_in_the_order_of_its_pieces() {
         let mut rng = fastrand::Rng::with_seed(1);
         for rows_max in [1, 3, 30] {
-            // Gaps on both sides: rows that are left out.
+            // Gaps on both sides are omitted rows.
             let (mut pieces, mut at) = (Vec::new(), [0, 1000]);
             for piece in 0..500 {
                 let from = at[piece % 2] + rng.usize(0..2);

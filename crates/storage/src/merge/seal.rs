@@ -1,7 +1,7 @@
-//! Writes the segments of a quiet partition again, for size.
+//! Rewrites the segments of a quiet partition for size.
 //!
-//! In: adjacent segments of one partition. Out: fewer of them with the same rows, encoded with more effort, each block
-//! read again and compared with its source. Published and undone as a merge is.
+//! Input: adjacent segments of one partition. Output: fewer segments with the same rows, encoded with more effort. Each
+//! block is read again and compared with its source. Published and undone like a merge.
 
 use super::build::Builder;
 use super::write::{SegmentPlan, Threads, for_each};
@@ -11,8 +11,9 @@ use crate::{Error, Result, TableSnapshot};
 use std::sync::Arc;
 use tidalite_types::SegmentId;
 
-/// Seals `segments`, adjacent ones of one partition of `table`, whose runs are left alone. `is_cancelled` is asked
-/// between columns. On an error nothing was changed.
+/// Seals `segments`, adjacent segments of one partition of `table`, whose runs stay unchanged.
+///
+/// `is_cancelled` is called between columns. After an error nothing has changed.
 pub fn seal(
     store: &Arc<SegmentStore>,
     table: &TableSnapshot,
@@ -35,7 +36,7 @@ pub fn seal(
     job.run(clusters, &writing, next_segment)
 }
 
-/// Compares segments written by `plans` with what they were written from.
+/// Compares the segments written by `plans` with their sources.
 pub(super) fn verify(
     plans: &[SegmentPlan<'_>],
     written: &[Segment],
@@ -49,7 +50,7 @@ pub(super) fn verify(
         writing.check_cancelled()?;
         verify_column(&plans[at], &written[at], column, job)
     })?;
-    // They were read once and are not wanted in the cache for that.
+    // The blocks were read once and should not occupy the cache.
     written.iter().for_each(|segment| writing.store.forget(segment.meta().id));
     Ok(())
 }

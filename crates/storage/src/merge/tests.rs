@@ -28,7 +28,8 @@ fn schema(has_timestamp: bool) -> TableSchema {
     }
 }
 
-/// Rows numbered from `first` in the order given; the third column is missing in odd runs, NULL in every 7th row.
+/// Returns rows numbered from `first` with the given timestamps. The third column is missing in odd runs and NULL in
+/// every 7th row.
 fn run(txn: u64, first: i64, timestamps: Vec<i64>) -> Run {
     let rows = timestamps.len();
     let arrival: Vec<i64> = (first..first + rows as i64).collect();
@@ -66,7 +67,7 @@ struct Table {
     tail_from: Option<i64>,
     kept_from: Option<i64>,
     late_rows_min: usize,
-    /// Timestamp, arrival and whether the text is there, in the order expected.
+    /// Timestamp, arrival and presence of the text, in the expected order.
     expected: Vec<(i64, i64, bool)>,
     _dir: tempfile::TempDir,
 }
@@ -106,12 +107,12 @@ impl Table {
         Arc::make_mut(&mut self.version.runs).push(Arc::new(run));
     }
 
-    /// Deletes rows at random, each with the chance of one in `of`, wherever they are.
+    /// Deletes one in `of` rows at random positions.
     fn kill(&mut self, random: &mut fastrand::Rng, of: usize) {
         let (mut dead, mut gone) = (DeadRows::default(), std::collections::HashSet::new());
         for segment in self.version.segments.iter() {
             let mut rows = Vec::new();
-            // Some segments wholly, so that they go without being read.
+            // Some segments are deleted completely, so that they are removed without being read.
             let is_whole = random.usize(0..8) == 0;
             for block in 0..segment.block_count() {
                 let Some(Values::I64(arrival)) =
@@ -132,7 +133,7 @@ impl Table {
             staged.extend(arrival.iter().enumerate().map(|(row, arrival)| (*arrival, run.is_dead(row))));
         }
         let mut distances = Vec::new();
-        // Nobody finds a dead row: a merge may have put it into a segment.
+        // A statement never finds a deleted row: a merge may have moved it to a segment.
         for (distance, (arrival, is_dead)) in staged.iter().rev().enumerate() {
             if !is_dead && random.usize(0..of) == 0 {
                 distances.push(distance as u64);
@@ -151,7 +152,7 @@ impl Table {
         self.merge_while(&[], |_| {})
     }
 
-    /// Merges, and something happens to the table before the result is shown.
+    /// Merges, and changes the table before the result is published.
     fn merge_while(&mut self, reclaim: &[SegmentId], meanwhile: impl FnOnce(&mut Table)) -> Merged {
         let next = &mut self.next;
         let before = self.version.clone();
@@ -181,7 +182,7 @@ impl Table {
         self.version = TableSnapshot::clone(versions.get(self.version.id).unwrap());
     }
 
-    /// Weaves all late segments in, and something happens to the table before each result is shown.
+    /// Compacts all late segments, and changes the table before each result is published.
     fn compact_while(&mut self, mut meanwhile: impl FnMut(&mut Table)) {
         for group in late_groups(&self.version) {
             let before = self.version.clone();
@@ -257,7 +258,7 @@ impl Table {
             );
             previous = Some(segment.clone());
         }
-        // Late ones come after others of equal timestamps.
+        // Late rows follow other rows of equal timestamps.
         found.sort_by_key(|row| if is_ordered { row.0 } else { 0 });
         assert!(found == self.expected, "{} rows found, {} expected", found.len(), self.expected.len());
     }
@@ -321,7 +322,7 @@ fn rows_of_many_runs_fall_between_old_ones_in_stretches() {
     let mut table = Table::new(true);
     let mut random = fastrand::Rng::with_seed(8);
     for _ in 0..3 {
-        // Each time has hundreds of rows of every run, in no order.
+        // Each time has hundreds of rows of every run, in random order.
         for _ in 0..6 {
             table.stage((0..30_000).map(|_| random.i64(0..80) * 10_000_000_000).collect());
         }
@@ -366,7 +367,7 @@ fn late_segments_have_their_rows_in_the_order_of_arrival_and_are_woven_in() {
         (table.late_rows_min, table.threads) = (random.usize(1..2000), random.usize(1..3));
         for round in 0..12 {
             for _ in 0..random.usize(1..4) {
-                // Few different timestamps, too: late rows meet others of their time.
+                // Also few distinct timestamps, so that late rows share timestamps with other rows.
                 let (start, spread) = (random.i64(-DAY / 2..DAY), 1 << random.i64(0..37));
                 let (rows, grain) = (random.usize(1..if round == 0 { 200_000 } else { 4_000 }), 1 << random.i64(0..30));
                 table.stage((0..rows).map(|_| (start + random.i64(0..spread)) / grain * grain).collect());
@@ -450,7 +451,7 @@ fn what_fails_or_is_given_up_leaves_no_file() {
     table.check();
 }
 
-/// The bytes of all segment files, by path.
+/// Returns the bytes of all segment files, by path.
 fn files(table: &Table) -> Vec<Vec<u8>> {
     table.version.segments.iter().map(|s| std::fs::read(table._dir.path().join(s.path())).unwrap()).collect()
 }
@@ -519,7 +520,7 @@ fn rows_all_of_whose_columns_were_dropped_stay() {
     let mut table = Table::new(false);
     let late = ColumnSchema { id: ColumnId(4), name: "late".to_owned(), column_type: ColumnType::Long };
     for (staged, rows) in [(5, 5), (BLOCK_ROWS, BLOCK_ROWS + 5), (1, BLOCK_ROWS + 6)] {
-        // At last the table has no column at all.
+        // In the last round the table has no column.
         let columns = if staged == 1 { Vec::new() } else { vec![late.clone()] };
         table.version.schema = Arc::new(TableSchema { columns, ..schema(false) });
         table.stage(vec![0; staged]);
@@ -539,7 +540,7 @@ fn rows_all_of_whose_columns_were_dropped_stay() {
 fn a_stream_with_jitter_writes_only_its_newest_rows_again() {
     let mut table = Table::new(true);
     let mut random = fastrand::Rng::with_seed(3);
-    // 1,000 rows a second, up to 2 s late, merged every minute.
+    // 1,000 rows per second, up to 2 s late, merged every minute.
     let (mut rows, mut rewritten) = (0, 0);
     for minute in 0..7 {
         let times = (0..60_000).map(|i| 10_000_000 + (minute * 60_000 + i) * 1000 - random.i64(0..2_000_000));
@@ -600,7 +601,7 @@ fn a_seal_that_is_given_up_leaves_no_files() {
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
 }
 
-/// Five segments: one before noon, then four of noon alone, too large to be joined with each other by a small merge.
+/// Returns five segments: one before noon, then four of noon only, too large for a small merge to join them.
 fn noon_in_many_segments() -> Table {
     let mut table = Table::new(true);
     let noon = DAY / 2;
@@ -619,7 +620,7 @@ fn noon_in_many_segments() -> Table {
 fn segments_of_one_timestamp_keep_the_order_of_arrival_when_one_is_written_again() {
     for at in 0..5 {
         let mut table = noon_in_many_segments();
-        // Of the first segment all rows before noon; of the others every other one.
+        // All rows before noon in the first segment, every second row in the other segments.
         let segment = table.version.segments[at].clone();
         let rows: Vec<u64> = if at == 0 { (0..20_000).collect() } else { (0..20_000).step_by(2).collect() };
         let dead = DeadRows { segments: vec![(segment.meta().id, crate::dead::ranges_of(rows))], ..Default::default() };
@@ -646,7 +647,7 @@ fn what_merges_leave_staged_comes_in_order_with_later_ones() {
         let (mut staged, mut merged) = (0, 0);
         for step in 0..10_i64 {
             for _ in 0..random.usize(1..4) {
-                // Late by up to two steps, many at one time.
+                // Late by up to two steps, with many rows at one time.
                 let count = random.usize(1..200);
                 staged += count as u64;
                 table.stage((0..count).map(|_| DAY - 5_000 + step * 1_000 - random.i64(0..2_000)).collect());
@@ -656,7 +657,7 @@ fn what_merges_leave_staged_comes_in_order_with_later_ones() {
             let merge = if round % 2 == 0 {
                 table.merge()
             } else {
-                // Rows die and come while the merge runs, those it leaves and those it takes.
+                // Rows are deleted and added while the merge runs, among the kept and the merged rows.
                 let mut seed = fastrand::Rng::with_seed(random.u64(..));
                 staged += 3;
                 table.merge_while(&[], |table| {
@@ -691,7 +692,7 @@ fn a_commit_counts_as_merged_only_with_all_of_its_rows() {
     assert_eq!(merged(&table, Some(5)), Txn(1), "a row of the second stays");
     assert_eq!(merged(&table, Some(2)), Txn(0));
     assert_eq!(merged(&table, Some(10)), Txn(3));
-    // A second run of the first commit, of which a row stays.
+    // A second run of the first commit, of which a row stays staged.
     let mut again = run(1, 5, vec![7]);
     again.txns = (Txn(1), Txn(1));
     Arc::make_mut(&mut table.version.runs).insert(1, Arc::new(again));
@@ -704,7 +705,7 @@ fn new_rows_are_put_in_order_by_many_threads_as_by_one() {
     for round in 0..6 {
         let rows = [70_000, 300_000][round % 2];
         let mut time = || match round / 2 {
-            // Few times, one for half of the rows, and any.
+            // Few times, one time for half of the rows, or any time.
             0 => rng.i64(0..5),
             1 if rng.bool() => 77,
             1 => rng.i64(-1000..1000),

@@ -1,10 +1,10 @@
-//! Builds and writes segments on the threads it is given.
+//! Builds and writes segments on several threads.
 //!
-//! In: plans of segments, each with its columns. Out: the segments in their files, synced, column after column in each.
-//! A task is one column of one segment; threads take the next task from one counter, so that they finish together.
-//! Whoever has built what belongs next writes it and what others have ready behind it.
+//! Input: plans of segments with their columns. Output: the segments in their files, synced, with the columns in order.
+//! A task is one column of one segment. Threads take the next task from one counter, so that they finish at the same
+//! time. A thread that has built the next block to be written writes it and all completed blocks after it.
 //!
-//! Always: the bytes of the files do not depend on the number of threads. What is built ahead of its turn is limited.
+//! Invariant: the bytes of the files do not depend on the number of threads. The size of blocks built ahead is limited.
 
 use super::Writing;
 use super::build::Builder;
@@ -26,16 +26,16 @@ pub(super) struct SegmentPlan<'a> {
     pub columns: Vec<(ColumnId, ColumnType)>,
     pub blocks: Vec<BlockPlan>,
     pub old: &'a OldRows,
-    /// Its new rows, where they are read as a whole; found by the first column that is built, for all.
+    /// The new rows if they are reordered all at once, computed for all columns by the first column that is built.
     pub new_in_order: OnceLock<Option<NewInOrder>>,
 }
 
-/// Encoded bytes that wait for their turn.
+/// Limit of encoded bytes that wait to be written.
 const AHEAD_BYTES_MAX: usize = 64 << 20;
-/// Values that are worth a thread.
+/// Number of values for which a thread pays.
 const THREAD_VALUES_MIN: usize = 1 << 18;
 
-/// Writes the segments; on an error some of their files may be there.
+/// Writes the segments. After an error some of their files may exist.
 pub(super) fn write_segments(
     plans: &[SegmentPlan<'_>],
     new: &NewRows,
@@ -60,26 +60,27 @@ pub(super) fn write_segments(
     queue.failure.map_or(Ok(files.finished), Err)
 }
 
-/// Threads that whoever wants a merge lends it.
+/// Threads that the caller of a merge provides.
 #[derive(Clone, Copy)]
 pub struct Threads<'a> {
-    /// As many as may work at once.
+    /// Largest number of threads that may work at the same time.
     pub count: usize,
-    /// Runs the work on so many threads, this one among them, and returns when all have ended. A panic in one is one
-    /// here.
+    /// Runs the work on the given number of threads, including the calling thread, and returns when all have ended.
+    ///
+    /// A panic in one thread panics in the caller.
     pub on: &'a (dyn Fn(usize, &(dyn Fn() + Sync)) + Sync),
 }
 
 impl Threads<'_> {
-    /// The caller's alone.
+    /// The calling thread only.
     pub const ONE: Threads<'static> = Threads { count: 1, on: &|_, work| work() };
 
-    /// Of these no more than are `worth` it.
+    /// Limits the number of threads to `worth`.
     pub(super) fn at_most(self, worth: usize) -> Self {
         Threads { count: self.count.min(worth), ..self }
     }
 
-    /// On no more threads than are `worth` it.
+    /// Runs the work on at most `worth` threads.
     fn run(self, worth: usize, work: &(dyn Fn() + Sync)) {
         match self.at_most(worth).count {
             0 | 1 => work(),
@@ -88,7 +89,7 @@ impl Threads<'_> {
     }
 }
 
-/// The results of `make` for every number below `count`, in order.
+/// Returns the results of `make` for every number below `count`, in order.
 pub(super) fn for_each<T: Send>(
     count: usize,
     threads: Threads<'_>,
@@ -117,22 +118,22 @@ struct Output<'a> {
     writing: &'a Writing<'a>,
     plans: &'a [SegmentPlan<'a>],
     new: &'a NewRows,
-    /// The number of the first column of each segment.
+    /// The task number of the first column of each segment.
     first_tasks: Vec<usize>,
     task_count: usize,
     next_task: AtomicUsize,
     queue: Mutex<Queue>,
-    /// What is due changed, or room was made.
+    /// Signalled if the due task changes or memory becomes available.
     changed: Condvar,
-    /// Taken by whoever writes, before and never while holding `queue`.
+    /// Locked by the writing thread, before `queue` and never while holding it.
     files: Mutex<Files>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// The task whose blocks are written now.
+    /// The task whose blocks are written next.
     due: usize,
-    /// Blocks built and not yet taken to be written, by task.
+    /// Built blocks that were not yet taken by the writer, by task.
     ready: BTreeMap<usize, Ready>,
     bytes: usize,
     is_being_written: bool,
@@ -153,7 +154,7 @@ struct Files {
 
 impl Output<'_> {
     fn work(&self) {
-        // The others must not wait for what a panicking thread was to build.
+        // Other threads must not wait for the blocks of a thread that panicked.
         let guard = StopOnPanic(self);
         let mut builder = Builder::default();
         loop {
@@ -173,13 +174,13 @@ impl Output<'_> {
         drop(guard);
     }
 
-    /// The segment of a task, and which of its columns it is.
+    /// Returns the segment of a task and the index of its column.
     fn place(&self, task: usize) -> (usize, usize) {
         let segment = self.first_tasks.partition_point(|&first| first <= task) - 1;
         (segment, task - self.first_tasks[segment])
     }
 
-    /// Builds a column of a segment; false when another thread failed.
+    /// Builds a column of a segment; returns false if another thread failed.
     fn build(&self, task: usize, builder: &mut Builder) -> Result<bool> {
         let (segment, column) = self.place(task);
         let plan = &self.plans[segment];
@@ -196,7 +197,7 @@ impl Output<'_> {
                 }
                 dealt => builder.block(column, plan.old, self.new, (block, dealt.as_ref()), effort)?,
             };
-            // A commit that somebody waits for should not wait for the rest of this thread's slice, too.
+            // Commits with waiting clients should not wait for the rest of this thread's time slice.
             std::thread::yield_now();
             if !self.hand_over(task, encoded, at + 1 == plan.blocks.len())? {
                 return Ok(false);
@@ -208,7 +209,7 @@ impl Output<'_> {
 
     fn hand_over(&self, task: usize, block: EncodedBlock, is_last: bool) -> Result<bool> {
         let mut queue = lock(&self.queue);
-        // The task that is due never waits, so there is always one that goes on.
+        // The due task never waits, so one thread always makes progress.
         while queue.failure.is_none() && task != queue.due && queue.bytes > AHEAD_BYTES_MAX {
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -226,7 +227,7 @@ impl Output<'_> {
         Ok(true)
     }
 
-    /// Writes what is due until the next block is not there.
+    /// Writes due blocks until the next block is missing.
     fn write<'q>(&'q self, mut queue: MutexGuard<'q, Queue>) -> Result<()> {
         loop {
             let due = queue.due;

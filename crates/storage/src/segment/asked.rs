@@ -1,6 +1,6 @@
-//! What is made of blocks that are asked the same way again and again, to answer faster from then on.
+//! Auxiliary indexes for hot blocks, built after repeated identical lookups.
 //!
-//! It is kept in the block cache beside the block, from where it goes when other blocks need its place.
+//! The indexes are stored in the block cache next to the block and are evicted like blocks.
 
 use super::reader::Segment;
 use crate::cache::{BlockKey, Made};
@@ -9,19 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tidalite_types::ColumnId;
 
-/// Something is made at the ask that follows so many: making it takes as long as a few asks, or a dozen.
+/// Number of lookups before an index is built: building takes as long as a few lookups, or a dozen.
 const ASKS_BEFORE: u32 = 2;
-/// Where more than one row in so many is wanted, comparing all is as fast as looking them up.
+/// If more than one in this many rows is wanted, comparing all rows is as fast as an index lookup.
 const ROWS_A_HIT: usize = 32;
-/// The place in the cache of what was made of a block; segments have fewer blocks.
+/// Flag of cache keys of auxiliary indexes; segments have fewer blocks.
 const MADE: u32 = 1 << 31;
 
-/// Whether so few of the rows that are asked are wanted that they are better looked up.
+/// Returns true if so few of the candidate rows are wanted that an index lookup is faster.
 pub(super) fn are_few(wanted: usize, asked: usize) -> bool {
     wanted * ROWS_A_HIT <= asked
 }
 
-/// How often a block was asked for few of its rows.
+/// Counts lookups of few rows in a block.
 #[derive(Default)]
 pub(super) struct Asks(AtomicU32);
 
@@ -30,9 +30,9 @@ impl Asks {
         made.get_or_make(|| Ok::<_, Infallible>(Asks::default())).unwrap_or_else(|never| match never {})
     }
 
-    /// That comparing found so many of the rows that were asked.
+    /// Records that a comparison of `asked` rows found `found` rows.
     pub fn note(&self, found: usize, asked: usize) {
-        // Only counted until it is enough.
+        // Counted only up to the threshold.
         if are_few(found, asked) && !self.are_enough() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -44,7 +44,7 @@ impl Asks {
 }
 
 impl Segment {
-    /// Of columns of one type there is only one thing to make.
+    /// Returns the cache key of the auxiliary index. Each type of column has only one kind of index.
     pub(super) fn key_of_made(&self, column: ColumnId, block: usize) -> BlockKey {
         BlockKey { segment: self.meta().id, column, block: block as u32 | MADE }
     }

@@ -1,11 +1,11 @@
-//! Which codes of one symbol column stand beside which of another in the rows of a segment.
+//! Co-occurrence index: the codes of one symbol column that occur with codes of another in the rows of a segment.
 //!
-//! Tags belong together: a truck has one fleet, and a driver now and then. Whoever looks for the last row of each truck
-//! of a fleet knows the fleet, but not its trucks, and would look for all others up to the beginning of the table. Found
-//! out when first asked, and kept in the block cache.
+//! Tags are correlated: a truck has one fleet, and a few drivers over time. A query for the last row of each truck of a
+//! fleet knows the fleet but not its trucks, and would search for all other trucks up to the beginning of the table.
+//! The index is built at the first use and stored in the block cache.
 //!
 //! ```text
-//! words  u64: how many words the codes beside one code take
+//! words  u64: number of words per code of the other column
 //! bits   as many words for NULL, then for each code of the other column: a bit for each code
 //! ```
 
@@ -18,9 +18,9 @@ use crate::{Error, Result};
 use bytes::Bytes;
 use tidalite_types::{ColumnId, VECTOR_ROWS};
 
-/// At most a word for so many rows.
+/// At most one word for this many rows.
 const ROWS_A_WORD: usize = 64;
-/// The places in the cache of what is beside a column, counted back from here; no column has so great a number.
+/// First column number of cache keys of these indexes, counted backwards; no column has so great a number.
 const BESIDE: u32 = u32::MAX - 1;
 
 /// Bits by code of the other column and own code.
@@ -30,8 +30,9 @@ pub struct CodesBeside {
 }
 
 impl CodesBeside {
-    /// Sets the bits of all codes that a row has which has one of some codes in the other column, given as bits, or is NULL
-    /// there and `or_null`. False where codes are too many to be told apart.
+    /// Sets the bits of all own codes in rows whose other code is in `others`, or is NULL if `or_null` is true.
+    ///
+    /// Returns false if there are too many codes for an index.
     pub fn add_to(&self, others: &[u64], or_null: bool, codes: &mut [u64]) -> bool {
         let words = values_in::<u64>(&self.words);
         let Some((each, bits)) = words.split_first() else { return false };
@@ -48,14 +49,15 @@ impl CodesBeside {
 }
 
 impl Segment {
-    /// The codes of `column` by those of `other`, if that was found out before.
+    /// Returns the index of `column` by `other` if it was built before.
     #[must_use]
     pub fn known_codes_beside(&self, column: ColumnId, other: ColumnId) -> Option<CodesBeside> {
         self.store().peek(&self.key_beside(column, other)).map(|words| CodesBeside { words })
     }
 
-    /// The codes of `column`, which are fewer than the first count, by those of `other`, fewer than the second. Reads both
-    /// columns the first time.
+    /// Returns the index of `column` by `other`; `counts` are upper bounds of the codes of both columns.
+    ///
+    /// Reads both columns at the first call.
     pub fn codes_beside(&self, column: ColumnId, other: ColumnId, counts: (usize, usize)) -> Result<CodesBeside> {
         let words = self.store().cached(self.key_beside(column, other), || {
             let words = counts.0.div_ceil(64);

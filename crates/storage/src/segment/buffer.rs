@@ -1,4 +1,4 @@
-//! Memory for bytes of a file or decoded values, aligned so that they can be read as values of any width.
+//! Memory for file bytes or decoded values, aligned for values of any width.
 
 use crate::segment::format::ALIGNMENT;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ pub struct AlignedBuffer {
 impl AlignedBuffer {
     #[must_use]
     pub fn zeroed(len: usize) -> AlignedBuffer {
-        // Safe code cannot ask the allocator for more than the 16 bytes of u128: take a line more and start inside.
+        // Safe code cannot request an alignment above the 16 bytes of u128, so one more line is allocated.
         let memory = vec![0u128; (len + ALIGNMENT).div_ceil(16)];
         let start = memory.as_ptr().align_offset(ALIGNMENT) * 16;
         AlignedBuffer { memory, start, len }
@@ -26,7 +26,7 @@ impl AlignedBuffer {
         &mut bytemuck::cast_slice_mut(&mut self.memory)[self.start..self.start + self.len]
     }
 
-    /// The bytes, shared from now on.
+    /// Converts the buffer to shared bytes.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
@@ -47,13 +47,13 @@ impl<T: bytemuck::NoUninit> AsRef<[u8]> for Owned<T> {
     }
 }
 
-/// The values as shared bytes, without a copy.
+/// Converts values to shared bytes without a copy.
 #[must_use]
 pub fn share<T: bytemuck::NoUninit + Send + 'static>(values: Vec<T>) -> Bytes {
     Bytes::from_owner(Owned(values))
 }
 
-/// A copy of `bytes` as values, wherever the bytes lie. Bytes past the last whole value are left out.
+/// Copies `bytes` to values; any alignment is allowed. Bytes past the last complete value are ignored.
 #[must_use]
 pub fn collect<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
     let mut values = vec![T::zeroed(); bytes.len() / size_of::<T>()];
@@ -62,7 +62,7 @@ pub fn collect<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
     values
 }
 
-/// `bytes` as values, copied where they do not lie as values do. Bytes past the last whole value are left out.
+/// Returns `bytes` as values, copied if they are not aligned. Bytes past the last complete value are ignored.
 #[must_use]
 pub fn values_in<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
     let whole = &bytes[..bytes.len() / size_of::<T>() * size_of::<T>()];

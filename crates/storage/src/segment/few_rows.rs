@@ -1,9 +1,9 @@
-//! A few rows of a block, of one column after the other.
+//! Reads a few rows of a block, one column after the other.
 //!
-//! In: a selection of few rows. Out: their values, appended where they are wanted. The footer is given by those who keep
-//! it from block to block: threads that each ask the cache for it wait for one another. Where rows are found by number no
-//! block is made in between: for a dozen rows that takes longer than to read them. What is not read that way is refused,
-//! and left to [`Segment::take`]; the values are the same.
+//! Input: a selection of few rows. Output: their values, appended to buffers of the caller. The caller keeps the footer
+//! from block to block: threads that each request it from the cache would wait for each other. If rows are read by
+//! number, no intermediate block is built: for a dozen rows this takes longer than reading them. Other cases are
+//! rejected and left to [`Segment::take`], with the same values.
 
 use super::Segment;
 use super::encoding::{EncodedBlock, to_column};
@@ -14,7 +14,7 @@ use crate::{Result, Zone};
 use bytes::Bytes;
 use tidalite_types::{ColumnId, Values};
 
-/// More are read vector by vector.
+/// Above this limit rows are read vector by vector.
 const ROWS_MAX: usize = 256;
 
 /// Rows of one block.
@@ -27,10 +27,10 @@ pub struct FewRows<'a> {
 }
 
 impl Segment {
-    /// `None` where the rows are many. `footer` is that of [`Segment::footer`].
+    /// Returns a reader; `None` if there are many rows. `footer` is the result of [`Segment::footer`].
     ///
     /// # Panics
-    /// When there is no such block; reading may, when the selection is of another.
+    /// Panics if the block does not exist. Reading may panic if the selection is for another block.
     #[must_use]
     pub fn few_rows<'a>(&'a self, footer: &'a Footer, block: usize, selection: &'a Selection) -> Option<FewRows<'a>> {
         let numbers = selection.numbers().filter(|numbers| numbers.len() <= ROWS_MAX)?;
@@ -40,18 +40,19 @@ impl Segment {
 }
 
 impl FewRows<'_> {
-    /// Null count and bounds of the whole block; `None` when the segment has no such column: every row is NULL.
+    /// Returns the null count and bounds of the block; `None` if the segment has no such column, so every row is NULL.
     pub fn zone(&self, column: ColumnId) -> Result<Option<Zone>> {
         Ok(self.segment.find_in(self.footer, column, self.block)?.map(|(_, entry)| entry.zone))
     }
 
-    /// Appends integers of 8 to 64 bits. False, and nothing is appended, where they are not there to be read this way: so
-    /// it is of the others.
+    /// Appends integers of 8 to 64 bits; returns false, without appending, if they cannot be read by number.
+    ///
+    /// The other methods behave the same.
     pub fn ints(&self, column: ColumnId, out: &mut Vec<i64>) -> Result<bool> {
         if self.read(column, |encoded, numbers| encoded.few_ints(numbers, out))? {
             return Ok(true);
         }
-        // Of times that come in runs, and others that are not found by row.
+        // For times in runs, and other encodings without access by row.
         match self.taken(column)? {
             Some(Values::I64(values)) => out.extend(values),
             Some(Values::I32(values)) => out.extend(values.into_iter().map(i64::from)),
@@ -62,17 +63,17 @@ impl FewRows<'_> {
         Ok(true)
     }
 
-    /// Floating point of 64 bits, or integers as such.
+    /// Appends floating point of 64 bits, or integers as floating point.
     pub fn floats(&self, column: ColumnId, out: &mut Vec<f64>) -> Result<bool> {
         self.read(column, |encoded, numbers| encoded.few_floats(numbers, out))
     }
 
-    /// Codes of symbols.
+    /// Appends symbol codes.
     pub fn codes(&self, column: ColumnId, out: &mut Vec<u32>) -> Result<bool> {
         self.read(column, |encoded, numbers| encoded.few_codes(numbers, out))
     }
 
-    /// The values as [`Segment::take`] gives them, if none is NULL.
+    /// Returns the values of [`Segment::take`] if none is NULL.
     fn taken(&self, column: ColumnId) -> Result<Option<Values>> {
         let taken = self.segment.take(column, self.block, self.selection)?.filter(|block| block.null_count == 0);
         Ok(taken.map(|block| to_column(&block).values))

@@ -7,7 +7,7 @@
 //! trailer   32 bytes   footer length and checksum, version, its own checksum, magic
 //! ```
 //!
-//! Always: whoever has a [`Footer`] has one whose checksum and lengths are right.
+//! Invariant: the checksum and the lengths of a [`Footer`] have been verified.
 
 use crate::{Bounds, Sum, Zone};
 use bytes::Bytes;
@@ -16,58 +16,58 @@ use tidalite_types::{BLOCK_ROWS, ColumnId};
 
 pub const MAGIC: [u8; 8] = *b"TIDALSEG";
 pub const VERSION: u32 = 1;
-/// Where chunks and the sections in them start: a cache line, and what Arrow advises for buffers.
+/// Alignment of chunks and their sections: a cache line, and the recommendation of Arrow for buffers.
 pub const ALIGNMENT: usize = 64;
 pub const HEADER_BYTES: usize = 64;
 pub const TRAILER_BYTES: usize = 32;
 const FOOTER_HEAD_BYTES: usize = 16;
 const COLUMN_BYTES: usize = 8;
 const ENTRY_BYTES: usize = 56;
-/// Of entries before they had sums.
+/// Size of entries before sums were added.
 const ENTRY_BYTES_BEFORE: usize = 48;
 
-/// How the values of a chunk are laid out.
+/// Layout of the values of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Encoding {
     /// Every row is NULL; the chunk has no bytes.
     Nulls = 0,
-    /// The values as memory has them.
+    /// The values in their memory layout.
     Plain = 1,
-    /// The distinct values in order, and a code of 0, 1 or 2 bytes a row.
+    /// The distinct values in order, and a code of 0, 1 or 2 bytes per row.
     Dict = 2,
-    /// The smallest value, and the distance from it in 0, 1, 2 or 4 bytes a row.
+    /// The smallest value, and the distance from it in 0, 1, 2 or 4 bytes per row.
     Narrow = 3,
-    /// One value that all rows have.
+    /// One value for all rows.
     Constant = 4,
-    /// Integers as distances from a reference of their vector, in bits.
+    /// Integers as bit-packed distances from a reference of their vector.
     Packed = 5,
-    /// Integers as differences from the row before, these as `Packed`.
+    /// Integers as differences from the previous row, packed like `Packed`.
     Delta = 6,
-    /// Values and where the rows end that have them.
+    /// Values of runs, and the last row of each run.
     Runs = 7,
-    /// As `Dict`, the codes in bits.
+    /// Like `Dict`, with bit-packed codes.
     PackedDict = 8,
-    /// Floating point as the integers of a decimal scale of their vector, in bits.
+    /// Floating point as bit-packed integers at a decimal scale of their vector.
     Alp = 9,
-    /// Floating point as codes of the left parts and right parts, in bits.
+    /// Floating point as bit-packed codes of the left parts and right parts.
     AlpRd = 10,
     /// Text as codes of frequent symbols.
     Fsst = 11,
-    /// As `PackedDict`, the distinct values as `Fsst`.
+    /// Like `PackedDict`, with the distinct values as `Fsst`.
     FsstDict = 12,
-    /// Another encoding's sections, compressed.
+    /// The sections of another encoding, compressed.
     Compressed = 13,
-    /// Text, each string behind its length.
+    /// Text, each string after its length.
     Text = 14,
-    /// The distinct values as `Text`, codes as `Planes`.
+    /// The distinct values as `Text`, with codes as `Planes`.
     TextDict = 15,
-    /// Numbers as bytes of equal weight.
+    /// Numbers as byte planes.
     Planes = 16,
 }
 
 impl Encoding {
-    /// By tag.
+    /// Indexed by tag.
     const ALL: [Encoding; 17] = {
         use Encoding::{Alp, AlpRd, Compressed, Constant, Delta, Dict, Fsst, FsstDict};
         use Encoding::{Narrow, Nulls, Packed, PackedDict, Plain, Planes, Runs, Text, TextDict};
@@ -95,7 +95,7 @@ const HAS_ZONES: u8 = 2;
 const HAS_INT_SUM: u8 = 4;
 const HAS_FLOAT_SUM: u8 = 8;
 
-/// What the footer says of one column block.
+/// The footer's description of one column block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     pub offset: u64,
@@ -106,12 +106,14 @@ pub struct Entry {
     pub has_validity: bool,
     pub has_zones: bool,
     pub zone: Zone,
-    /// Of numbers that have one of 64 bits.
+    /// The sum, for numeric types of up to 64 bits.
     pub sum: Option<Sum>,
-    /// `Dict`, `PackedDict`, `FsstDict`, `TextDict`: how many distinct values. `Narrow`: bytes per row. `Delta`: how often differences were
-    /// taken. `Runs`: how many. `Constant` of bits: the bit.
+    /// A parameter of the encoding.
+    ///
+    /// `Dict`, `PackedDict`, `FsstDict`, `TextDict`: number of distinct values. `Narrow`: bytes per row. `Delta`:
+    /// number of times that differences were taken. `Runs`: number of runs. `Constant` of booleans: the value.
     pub parameter: u32,
-    /// Of views: bytes of the data they point into. `Runs` of bits: the first bit.
+    /// For views: bytes of the data that they point to. For `Runs` of booleans: the first value.
     pub data_bytes: u32,
 }
 
@@ -166,7 +168,7 @@ impl Entry {
             _ => return Err("a sum of two kinds".to_owned()),
         };
         let encoding = Encoding::from_tag(bytes[16]).ok_or_else(|| format!("unknown encoding {}", bytes[16]))?;
-        // Such a chunk is decoded without a look at its bytes.
+        // Such a chunk is decoded without reading its bytes.
         if encoding == Encoding::Nulls && (u32_at(bytes, 8) > 0 || bytes[18] & (HAS_VALIDITY | HAS_ZONES) != 0) {
             return Err("a chunk of NULLs with sections".to_owned());
         }
@@ -185,7 +187,7 @@ impl Entry {
     }
 }
 
-/// The zone of an entry as it is written.
+/// Reads the zone of an entry.
 fn read_zone(bytes: &[u8]) -> Result<Zone, String> {
     let (lo, hi) = (u64_at(bytes, 24), u64_at(bytes, 32));
     let bounds = match bytes[17] {
@@ -197,13 +199,13 @@ fn read_zone(bytes: &[u8]) -> Result<Zone, String> {
     Ok(Zone { null_count: u32_at(bytes, 20), bounds })
 }
 
-/// By their tags in the footer.
+/// Physical types by their tags in the footer.
 const PHYSICALS: [Physical; 11] = {
     use Physical::{B16, Bit, F32, F64, I8, I16, I32, I64, I128, U32, Views};
     [Bit, I8, I16, I32, I64, I128, F32, F64, U32, B16, Views]
 };
 
-/// The tag of a physical type in the footer.
+/// Returns the tag of a physical type in the footer.
 const fn physical_tag(physical: Physical) -> u8 {
     match physical {
         Physical::Bit => 0,
@@ -232,7 +234,7 @@ fn physical_from_tag(tag: u8) -> Option<Physical> {
     PHYSICALS.get(usize::from(tag)).copied()
 }
 
-/// The first bytes of the file.
+/// Returns the header of the file.
 #[must_use]
 pub fn header() -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
@@ -241,7 +243,7 @@ pub fn header() -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// Footer and trailer: `entries` by column, then by block, columns ascending by id.
+/// Returns footer and trailer. `entries` are sorted by column id, then by block.
 #[must_use]
 pub fn footer_and_trailer(
     rows: u64,
@@ -273,13 +275,13 @@ fn footer_bytes(columns: usize, blocks: usize, entry_bytes: usize) -> usize {
     FOOTER_HEAD_BYTES + columns * (COLUMN_BYTES + blocks * entry_bytes)
 }
 
-/// Whether the file was encoded for size, as a trailer that was read by [`read_trailer`] says.
+/// Returns true if the file was encoded for size. The trailer must have been accepted by [`read_trailer`].
 #[must_use]
 pub fn is_sealed(trailer: &[u8; TRAILER_BYTES]) -> bool {
     u32_at(trailer, 16) & 1 == 1
 }
 
-/// What the last [`TRAILER_BYTES`] of a file say: length and checksum of the footer before them.
+/// Reads the last [`TRAILER_BYTES`] of a file: length and checksum of the preceding footer.
 pub fn read_trailer(bytes: &[u8; TRAILER_BYTES]) -> Result<(u64, u32), String> {
     if bytes[24..] != MAGIC {
         return Err("it does not end as a segment".to_owned());
@@ -293,8 +295,9 @@ pub fn read_trailer(bytes: &[u8; TRAILER_BYTES]) -> Result<(u64, u32), String> {
     }
 }
 
-/// A footer whose checksum and lengths were right. Entries are parsed when asked for, so that the footers of many
-/// thousand segments stay as small in memory as on disk.
+/// A footer with verified checksum and lengths.
+///
+/// Entries are parsed on demand, so that the footers of many thousand segments are as small in memory as on disk.
 #[derive(Clone, Debug)]
 pub struct Footer(Bytes);
 
@@ -321,7 +324,7 @@ impl Footer {
         Ok(footer)
     }
 
-    /// Bytes that came out of [`Footer::into_bytes`].
+    /// Creates a footer from the result of [`Footer::into_bytes`].
     pub(crate) fn trusted(bytes: Bytes) -> Footer {
         Footer(bytes)
     }
@@ -355,7 +358,7 @@ impl Footer {
         physical_from_tag(tag).ok_or_else(|| format!("unknown physical type {tag}"))
     }
 
-    /// Position of a column in the footer; `None` when the segment does not have it.
+    /// Returns the index of a column in the footer; `None` if the segment has no such column.
     #[must_use]
     pub fn find(&self, column: ColumnId) -> Option<usize> {
         let (mut lo, mut hi) = (0, self.column_count());
@@ -366,16 +369,18 @@ impl Footer {
         (lo < self.column_count() && self.column_id(lo) == column).then_some(lo)
     }
 
+    /// Returns the entry of a column block.
+    ///
     /// # Panics
-    /// When the footer has no such column or block.
+    /// Panics if the footer has no such column or block.
     pub fn entry(&self, index: usize, block: usize) -> Result<Entry, String> {
         Entry::read(self.bytes_of(index, block))
     }
 
-    /// The zone of an entry.
+    /// Returns the zone of an entry.
     ///
     /// # Panics
-    /// When the footer has no such column or block.
+    /// Panics if the footer has no such column or block.
     pub fn zone(&self, index: usize, block: usize) -> Result<Zone, String> {
         read_zone(self.bytes_of(index, block))
     }
@@ -388,7 +393,7 @@ impl Footer {
         &self.0[at..at + bytes]
     }
 
-    /// Of each entry, which the length of the footer says.
+    /// Returns the size of an entry, which follows from the length of the footer.
     fn entry_bytes(&self) -> usize {
         let (columns, blocks) = (self.column_count(), self.block_count());
         let is_now = self.0.len() == footer_bytes(columns, blocks, ENTRY_BYTES);
@@ -404,7 +409,7 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytemuck::pod_read_unaligned(&bytes[at..at + 8])
 }
 
-/// The next multiple of [`ALIGNMENT`].
+/// Returns the next multiple of [`ALIGNMENT`].
 #[must_use]
 pub fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)

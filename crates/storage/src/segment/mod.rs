@@ -1,9 +1,10 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
-//! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`] some of its rows; [`writer`];
-//! [`store`] what all segments share; `asked`, what is made of blocks that are asked again and again: [`present`] of symbols, `rows_by_value` of numbers, both
-//! `rows_by_code`; [`beside`], which symbols share rows; [`reader`], [`vectors`] of it in small pieces, [`few_rows`] of it, [`zones`] of many blocks; [`verify`] everything checked, past what
-//! reading relies on; [`salvage`] what is whole of a damaged file.
+//! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`]
+//! selected rows; [`writer`]; [`store`] shared state of all segments; `asked`, auxiliary indexes for hot blocks:
+//! [`present`] for symbols, `rows_by_value` for numbers, both with `rows_by_code`; [`beside`], the co-occurrence index
+//! of symbols; [`reader`], [`vectors`] reads by vector, [`few_rows`] reads of a few rows, [`zones`] of many blocks;
+//! [`verify`] all checks, including those that reading does not need; [`salvage`] intact parts of a damaged file.
 
 mod asked;
 pub mod beside;

@@ -1,9 +1,9 @@
-//! Which codes of a symbol column each block of a segment has, and in which rows.
+//! Indexes of symbol columns: the codes that occur in each block of a segment, and their rows.
 //!
-//! A row's code is not in its zone map: codes have no order. Whoever looks for the last row of a rare symbol would decode
-//! every block to find the one that has it, and whoever looks for all its rows compare every one. So what blocks have
-//! is found out once, when first asked, and kept in the block cache, from where it goes when other blocks need its place.
-//! Which rows have a code is found out for blocks that are asked for codes of few rows again and again.
+//! A zone map cannot exclude a symbol, because codes have no order. A query for the last row of a rare symbol would
+//! decode every block, and a query for all its rows would compare every row. The codes of each block are therefore
+//! collected at the first use and stored in the block cache, where they are evicted like blocks. The rows of each code
+//! are collected for blocks with repeated lookups of few rows by code.
 
 use super::asked;
 use super::buffer::{share, values_in};
@@ -16,17 +16,17 @@ use crate::{Block, BlockData, Result, ValueSet};
 use bytes::Bytes;
 use tidalite_types::ColumnId;
 
-/// Codes from this on are not told apart: bits of so many would take more room than they spare reading.
+/// Codes from this one on are not distinguished: their bits would take more memory than they save reads.
 pub const CODES_MAX: usize = 1 << 16;
 
-/// More codes than this have more than few rows.
+/// More codes than this select more than a few rows.
 const WANTED_MAX: i128 = 16;
 
-/// The codes of a set of symbols, if they are few.
+/// Returns the codes of a set of symbols if they are few.
 #[must_use]
 pub fn few_codes(set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
     let ValueSet::Ints(ranges) = set else { return None };
-    // Before they are counted: a set may reach from the least integer to the greatest.
+    // Checked before the count, because a set may range from the smallest to the greatest integer.
     let is_code = |(lo, hi): &(i128, i128)| *lo >= 0 && *hi < CODES_MAX as i128;
     let are_few = || ranges.iter().map(|(lo, hi)| hi - lo + 1).sum::<i128>() <= WANTED_MAX;
     (ranges.iter().all(is_code) && are_few()).then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize))
@@ -36,12 +36,12 @@ pub fn few_codes(set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
 #[derive(Clone, Debug)]
 pub struct CodesPresent {
     bits: Bytes,
-    /// Of 64 bits, for each block.
+    /// Number of 64-bit words per block.
     words: usize,
 }
 
 impl CodesPresent {
-    /// Whether a block has one of some codes, given as bits; of those below [`CODES_MAX`].
+    /// Returns true if a block has one of the codes below [`CODES_MAX`] given as bits.
     #[must_use]
     pub fn has_any(&self, block: usize, codes: &[u64]) -> bool {
         let own = self.bits.get(block * self.words * 8..(block + 1) * self.words * 8).unwrap_or_default();
@@ -51,7 +51,7 @@ impl CodesPresent {
 }
 
 impl Segment {
-    /// Reads the whole column the first time. A segment without the column has no codes.
+    /// Returns the index; reads the whole column at the first call. A segment without the column has no codes.
     pub fn codes_present(&self, column: ColumnId) -> Result<CodesPresent> {
         let key = BlockKey { segment: self.meta().id, column, block: u32::MAX };
         let bits = self.store().cached(key, || {
@@ -66,8 +66,9 @@ impl Segment {
         Ok(CodesPresent { words: bits.len() / 8 / self.block_count().max(1), bits })
     }
 
-    /// Clears in `mask` the rows of a block that have none of these codes, also NULL rows. False, and nothing was done, where
-    /// it is not known which rows have which, or comparing is as fast.
+    /// Clears the rows of `mask` that have none of these codes, including NULL rows.
+    ///
+    /// Returns false, without changes, if the rows of each code are unknown, or comparing is as fast.
     pub(super) fn retain_codes(
         &self,
         column: ColumnId,
@@ -91,8 +92,9 @@ impl Segment {
         Ok(true)
     }
 
-    /// The rows of a symbol column's block that have one of these codes, by number, where that was found out before and they
-    /// are few; else they are to be compared, see [`Segment::retain`].
+    /// Returns the rows of a symbol block with one of these codes, if an index exists and the rows are few.
+    ///
+    /// Otherwise the rows must be compared, see [`Segment::retain`].
     #[must_use]
     pub fn known_rows(&self, column: ColumnId, block: usize, codes: &[usize]) -> Option<Selection> {
         let known = self.store().peek(&self.key_of_made(column, block))?;
@@ -108,7 +110,7 @@ impl Segment {
     }
 }
 
-/// The rows of each of some codes, if they are few of so many.
+/// Returns the rows of the codes if they are few compared with `rows`.
 fn rows_of(known: &RowsByCode<'_>, codes: impl Iterator<Item = usize>, rows: usize) -> Option<Vec<u16>> {
     let mut found: Vec<u16> = Vec::new();
     for code in codes {
@@ -121,7 +123,7 @@ fn rows_of(known: &RowsByCode<'_>, codes: impl Iterator<Item = usize>, rows: usi
     Some(found)
 }
 
-/// The codes of a block as bits.
+/// Returns the codes of a block as bits.
 fn codes_of(block: &Block) -> Vec<u64> {
     let mut bits: Vec<u64> = Vec::new();
     for (_, code) in rows_and_codes(block).filter(|(_, code)| *code < CODES_MAX) {
@@ -133,7 +135,7 @@ fn codes_of(block: &Block) -> Vec<u64> {
     bits
 }
 
-/// Nothing where codes are too many to be told apart.
+/// Returns the index of rows by code; empty if there are too many codes.
 fn rows_of_codes(block: &Block) -> Vec<u16> {
     let codes: Vec<usize> = codes(block).collect();
     let mut known = Vec::new();
@@ -144,12 +146,12 @@ fn rows_of_codes(block: &Block) -> Vec<u16> {
     known
 }
 
-/// The rows of a block that are not NULL, with their codes.
+/// Returns the rows of a block that are not NULL, with their codes.
 fn rows_and_codes(block: &Block) -> impl Iterator<Item = (usize, usize)> {
     codes(block).enumerate().filter(|(row, _)| block.is_valid(*row))
 }
 
-/// Also of rows that are NULL.
+/// Returns the codes of all rows, including NULL rows.
 fn codes(block: &Block) -> impl Iterator<Item = usize> {
     let codes: &[u8] = if let BlockData::Fixed(codes) = &block.data { codes } else { &[] };
     codes.chunks_exact(4).take(block.rows).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) as usize)

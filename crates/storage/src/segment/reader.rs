@@ -1,7 +1,7 @@
 //! Opens a segment and reads its blocks.
 //!
-//! Always: bytes are checked when they enter the cache, by checksum and then by structure; what is in the cache is
-//! trusted, and what is compressed in the file is not there. A damaged file is an error of kind Corrupt that names file, column, block and offset.
+//! Invariant: bytes are verified when they enter the cache, first by checksum, then by structure; cached bytes are
+//! trusted and not compressed. A damaged file is an error of kind Corrupt that names file, column, block and offset.
 
 use super::asked::Asks;
 use super::buffer::AlignedBuffer;
@@ -25,37 +25,37 @@ use tidalite_kernels::count_picked;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, SegmentId, TableId};
 
-/// What the manifest knows of a segment without opening its file.
+/// The manifest's description of a segment, available without opening its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
     pub id: SegmentId,
     pub rows: u64,
     /// Length of the file.
     pub bytes: u64,
-    /// Start of the partition's interval, as [`tidalite_types::PartitionBy::interval`] gives it.
+    /// Start of the partition's interval, see [`tidalite_types::PartitionBy::interval`].
     pub partition: i64,
     /// Smallest and greatest designated timestamp; `(0, 0)` in a table without one.
     pub time_range: (i64, i64),
-    /// Beside the segments of its times, not woven into them, see [`crate::late`].
+    /// True for a late segment, which is not merged with the segments of its times; see [`crate::late`].
     pub is_late: bool,
 }
 
-/// What a column's block takes on the disk.
+/// Storage of a column's block on disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoredBlock {
     pub encoding: Encoding,
     pub bytes: u32,
-    /// What the values take in memory; of text the views and the data that is stored for them.
+    /// Size of the values in memory in bytes; for text the views and the stored data.
     pub logical_bytes: u64,
     pub zone: Zone,
 }
 
-/// One immutable file. Its footer is read at the first need, both it and blocks come through the block cache.
+/// One immutable file. The footer is read at the first use; footer and blocks are cached by the block cache.
 pub struct Segment {
     store: Arc<SegmentStore>,
     table: TableId,
     meta: SegmentMeta,
-    /// Columns that were asked for it, and whether some row has no value.
+    /// Columns whose NULLs were looked up, and true if some row is NULL.
     nulls: Mutex<Vec<(ColumnId, bool)>>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Debug for Segment {
 /// The system's number for an input/output error.
 const EIO: i32 = 5;
 
-/// What values take in memory; of text the views and the data that is stored for them.
+/// Returns the size of values in memory in bytes; for text the views and the stored data.
 fn value_bytes(physical: Physical, rows: usize, data_bytes: u32) -> u64 {
     let rows = rows as u64;
     match physical {
@@ -78,7 +78,7 @@ fn value_bytes(physical: Physical, rows: usize, data_bytes: u32) -> u64 {
     }
 }
 
-/// Notes what is about to be read of a block, but for so many of its vectors.
+/// Counts a read of a block, excluding `skipped` vectors.
 pub(super) fn count(encoded: &EncodedBlock, skipped: u64) {
     let vectors = tally::vectors(encoded.rows);
     let bytes = value_bytes(encoded.physical, encoded.rows, encoded.entry.data_bytes);
@@ -90,16 +90,16 @@ pub(super) fn count(encoded: &EncodedBlock, skipped: u64) {
     });
 }
 
-/// A block and what was made of it.
+/// Returns the bytes of a block and its derived value.
 fn shared(cached: &Cached) -> (Bytes, Made) {
     (cached.bytes.clone(), cached.made.clone())
 }
 
-/// Read at once at the end of a file: the footers of most segments fit.
+/// Size in bytes of the first read at the end of a file: the footers of most segments fit.
 const TAIL_BYTES: u64 = 16 << 10;
 
 impl Segment {
-    /// Touches no file.
+    /// Creates a segment without file access.
     #[must_use]
     pub fn open(store: Arc<SegmentStore>, table: TableId, meta: SegmentMeta) -> Segment {
         Segment { store, table, meta, nulls: Mutex::default() }
@@ -139,28 +139,30 @@ impl Segment {
         (self.meta.rows as usize).div_ceil(BLOCK_ROWS)
     }
 
-    /// Rows of one block: [`BLOCK_ROWS`] for all but the last.
+    /// Returns the rows of one block: [`BLOCK_ROWS`] for all but the last.
     #[must_use]
     pub fn block_rows(&self, block: usize) -> usize {
         (self.meta.rows as usize - block * BLOCK_ROWS).min(BLOCK_ROWS)
     }
 
-    /// The columns the segment has, by id.
+    /// Returns the columns of the segment, by id.
     pub fn columns(&self) -> Result<Vec<ColumnId>> {
         let footer = self.footer()?;
         Ok((0..footer.column_count()).map(|i| footer.column_id(i)).collect())
     }
 
-    /// Null count and bounds of a column's block, from the footer; `None` when the segment has no such column
-    /// (it was added later: every row is NULL).
+    /// Returns the null count and bounds of a column's block, from the footer.
+    ///
+    /// Returns `None` if the segment has no such column (it was added later: every row is NULL).
     ///
     /// # Panics
-    /// When there is no such block; so do the others.
+    /// Panics if the block does not exist, like the other methods.
     pub fn zone(&self, column: ColumnId, block: usize) -> Result<Option<Zone>> {
         Ok(self.find(column, block)?.map(|(_, entry)| entry.zone))
     }
 
-    /// Whether some row has no value in a column; all have none where the column was added later. Looked up once.
+    /// Returns true if a row has no value in the column; true for columns that were added later. Cached after the first
+    /// call.
     pub fn has_nulls(&self, column: ColumnId) -> Result<bool> {
         if let Some((_, has_nulls)) = lock(&self.nulls).iter().find(|(known, _)| *known == column) {
             return Ok(*has_nulls);
@@ -171,12 +173,12 @@ impl Segment {
         for block in 0..self.block_count() {
             has_nulls = has_nulls || of_column.block(block)?.is_none_or(|zone| zone.null_count > 0);
         }
-        // Somebody may have been as fast: the first is found.
+        // Another thread may have added an equal entry; the first one is used.
         lock(&self.nulls).push((column, has_nulls));
         Ok(has_nulls)
     }
 
-    /// Whether it was encoded for size. Reads the end of the file.
+    /// Returns true if the segment was encoded for size. Reads the end of the file.
     pub fn is_sealed(&self) -> Result<bool> {
         let Some(at) = self.meta.bytes.checked_sub(TRAILER_BYTES as u64) else {
             return Err(self.damaged_file(0, "it is too short"));
@@ -187,21 +189,21 @@ impl Segment {
         Ok(format::is_sealed(trailer))
     }
 
-    /// How a column's block is stored, from the footer; `None` when the segment has no such column.
+    /// Returns the storage of a column's block, from the footer; `None` if the segment has no such column.
     pub fn stored(&self, column: ColumnId, block: usize) -> Result<Option<StoredBlock>> {
         let Some((physical, entry)) = self.find(column, block)? else { return Ok(None) };
         let logical_bytes = value_bytes(physical, self.block_rows(block), entry.data_bytes);
         Ok(Some(StoredBlock { encoding: entry.encoding, bytes: entry.bytes, logical_bytes, zone: entry.zone }))
     }
 
-    /// As [`Segment::zone`] for each vector of the block, whose bytes it reads.
+    /// Returns the zones of each vector of the block, like [`Segment::zone`], after reading its bytes.
     pub fn vector_zones(&self, column: ColumnId, block: usize) -> Result<Option<Vec<Zone>>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
         encoding::zones::of_vectors(&encoded).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// Reads, checks and decodes a column's block; `None` when the segment has no such column.
+    /// Reads, verifies and decodes a column's block; `None` if the segment has no such column.
     pub fn read(&self, column: ColumnId, block: usize) -> Result<Option<Block>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
@@ -209,8 +211,9 @@ impl Segment {
         encoded.decode().map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// Clears in `mask` the rows of a column's block that are not in `set`; NULL rows stay if `with_null`. The bytes are
-    /// only read when the zone map does not decide, and compared as they are encoded.
+    /// Clears the rows of `mask` that are not in `set`; NULL rows remain if `with_null` is true.
+    ///
+    /// The bytes are read only if the zone map does not decide, and are compared in encoded form.
     pub fn retain(
         &self,
         column: ColumnId,
@@ -240,7 +243,7 @@ impl Segment {
         }
     }
 
-    /// [`Segment::retain`] where the bounds of the block do not decide.
+    /// Implements [`Segment::retain`] if the bounds of the block do not decide.
     fn compared(
         &self,
         column: ColumnId,
@@ -264,7 +267,7 @@ impl Segment {
         let (encoded, made) = self.opened_with(column, block, described, shared)?;
         let asks = Asks::of(&made);
         if asks.are_enough() {
-            // Of few rows the values are as near.
+            // Reading a few rows is as fast as an index lookup.
             let is_known = !encoded.is_sparse(mask)
                 && match (codes, ranges) {
                     (Some(codes), _) => self.retain_codes(column, block, &encoded, codes, mask)?,
@@ -283,7 +286,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Rows of a column's block of text; `None` when the segment has no such column.
+    /// Returns rows of a text block; `None` if the segment has no such column.
     pub fn texts(&self, column: ColumnId, block: usize, wanted: TextsOf<'_>) -> Result<Option<TextRows>> {
         let Some(described) = self.described(column, block)? else { return Ok(None) };
         let (encoded, made) = self.opened_with(column, block, described, shared)?;
@@ -293,7 +296,7 @@ impl Segment {
         texts.map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// The rows of a block were told apart without their values; so many vectors, or all, have none that is wanted.
+    /// Counts a block whose rows were selected without reading values; `skipped` vectors have no wanted row.
     pub(super) fn decided(&self, block: usize, skipped: u64) {
         let vectors = tally::vectors(self.block_rows(block));
         tally::add(|tally| {
@@ -302,7 +305,7 @@ impl Segment {
         });
     }
 
-    /// As [`Segment::read`], only the rows of `selection`.
+    /// Reads only the rows of `selection`, like [`Segment::read`].
     pub fn take(&self, column: ColumnId, block: usize, selection: &Selection) -> Result<Option<Block>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         let offset = encoded.entry.offset;
@@ -310,8 +313,10 @@ impl Segment {
         encoded.take(selection).map(Some).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// What the rows of a column's block come to, those of `selection` if there is one, else from the footer if that says
-    /// it; `None` when the segment has no such column, or it is none of numbers.
+    /// Returns the totals of the rows of a column's block, or of `selection`.
+    ///
+    /// Without a selection, the totals are taken from the footer if it has them. Returns `None` if the segment has no
+    /// such column, or the column is not numeric.
     pub fn totals(&self, column: ColumnId, block: usize, selection: Option<&Selection>) -> Result<Option<Totals>> {
         let Some(described) = self.described(column, block)? else { return Ok(None) };
         if let (None, Some(sum)) = (selection, described.entry.sum) {
@@ -323,29 +328,29 @@ impl Segment {
         encoded.totals(selection).map_err(|problem| self.damaged(column, block, offset, &problem))
     }
 
-    /// Reads and checks a column's block, and leaves it as it is: to copy it to another segment.
+    /// Reads and verifies a column's block without decoding it, for copying it to another segment.
     pub fn read_encoded(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         let Some(encoded) = self.described(column, block)? else { return Ok(None) };
         if opened::is_opened(encoded.entry.encoding) {
-            // The cache has it otherwise.
+            // The cache has the opened form.
             let bytes = self.load(column, block, &encoded)?;
             return Ok(Some(EncodedBlock { bytes, ..encoded }));
         }
         self.opened(column, block, encoded).map(Some)
     }
 
-    /// Reads and checks a column's block, as memory keeps it: to be decoded, compared, or read in part.
+    /// Reads and verifies a column's block in its form in memory, for decoding, comparing or partial reads.
     pub(super) fn read_opened(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         let Some(described) = self.described(column, block)? else { return Ok(None) };
         self.opened(column, block, described).map(Some)
     }
 
-    /// As [`Segment::read_opened`], of a block that the footer was asked about.
+    /// Reads a block like [`Segment::read_opened`], after its description was read from the footer.
     pub(super) fn opened(&self, column: ColumnId, block: usize, described: EncodedBlock) -> Result<EncodedBlock> {
         Ok(self.opened_with(column, block, described, |cached| (cached.bytes.clone(), ()))?.0)
     }
 
-    /// As [`Segment::opened`], by way of the cache, of which more than the bytes may be asked.
+    /// Reads a block like [`Segment::opened`], and returns a value that `part` computes from the cache entry.
     fn opened_with<T: Default>(
         &self,
         column: ColumnId,
@@ -373,14 +378,14 @@ impl Segment {
         opened::opened(described, &bytes).map(|opened| (opened, more)).map_err(damaged)
     }
 
-    /// What the footer says of a column's block, without its bytes.
+    /// Returns the footer's description of a column's block, without its bytes.
     pub(super) fn described(&self, column: ColumnId, block: usize) -> Result<Option<EncodedBlock>> {
         let found = self.find(column, block)?;
         let rows = self.block_rows(block);
         Ok(found.map(|(physical, entry)| EncodedBlock { rows, physical, entry, bytes: Bytes::new() }))
     }
 
-    /// Past the cache.
+    /// Reads a block from the file, bypassing the cache.
     pub(super) fn load(&self, column: ColumnId, block: usize, expected: &EncodedBlock) -> Result<Bytes> {
         let Entry { offset, bytes, crc, .. } = expected.entry;
         let damaged = |problem: &str| self.damaged(column, block, offset, problem);
@@ -388,7 +393,7 @@ impl Segment {
             return Err(damaged("it lies outside of the file"));
         }
         let read = self.file().and_then(|file| self.read_bytes(&*file, offset, bytes as usize));
-        // What only the system could say has the file's place already; the column is known here.
+        // A damage that only the system reported has the position in the file; the column is added here.
         let chunk = read.map_err(|e| match e.damage() {
             Some(damage) => damaged(&damage.problem),
             None => e,
@@ -403,11 +408,10 @@ impl Segment {
         Ok(loaded.bytes)
     }
 
-    /// Asks the disk to fetch blocks of a column that will be read soon, but for those in memory. Where that fails, reading
-    /// them will say so.
+    /// Prefetches blocks of a column that will be read soon, except blocks in memory. Errors are reported by the reads.
     pub fn will_read(&self, column: ColumnId, blocks: Range<usize>) {
         let Ok((footer, file)) = self.footer().and_then(|footer| Ok((footer, self.file()?))) else { return };
-        // Blocks that lie beside each other are one request.
+        // Adjacent blocks are prefetched with one request.
         let mut asked: Range<u64> = 0..0;
         let mut ask = |next: Range<u64>| {
             if next.start == format::aligned(asked.end as usize) as u64 && !asked.is_empty() {
@@ -431,13 +435,13 @@ impl Segment {
         ask(0..0);
     }
 
-    /// What the footer says of a column's block.
+    /// Returns the footer's entry of a column's block.
     fn find(&self, column: ColumnId, block: usize) -> Result<Option<(Physical, Entry)>> {
         assert!(block < self.block_count(), "block {block} of a segment of {}", self.block_count());
         self.find_in(&self.footer()?, column, block)
     }
 
-    /// As [`Segment::find`], for those who look for more than one.
+    /// Finds the entry of a column's block like [`Segment::find`], in a footer that the caller holds.
     pub(super) fn find_in(&self, footer: &Footer, column: ColumnId, block: usize) -> Result<Option<(Physical, Entry)>> {
         let Some(index) = footer.find(column) else { return Ok(None) };
         let damaged = |problem: String| self.damaged(column, block, 0, &problem);
@@ -449,7 +453,7 @@ impl Segment {
         Ok(Some((footer.physical(index).map_err(damaged)?, entry)))
     }
 
-    /// What is known of all its blocks.
+    /// Returns the footer, which describes all blocks.
     pub fn footer(&self) -> Result<Footer> {
         let key = BlockKey::footer(self.meta.id);
         self.store.cached(key, || Ok(self.load_footer()?.into_bytes())).map(Footer::trusted)
@@ -474,7 +478,7 @@ impl Segment {
             .checked_sub(footer_bytes)
             .ok_or_else(|| self.damaged_file(trailer_at, "the length of its footer is wrong"))?;
         let bytes = if footer_at >= tail_at {
-            // A copy of its own, so that a footer in the cache does not keep the whole tail.
+            // A separate copy, so that a cached footer does not keep the whole tail in memory.
             Bytes::copy_from_slice(&tail[(footer_at - tail_at) as usize..footer_end])
         } else {
             self.read_bytes(&*file, footer_at, footer_bytes as usize)?
@@ -497,7 +501,7 @@ impl Segment {
     pub(super) fn read_bytes(&self, file: &dyn File, offset: u64, len: usize) -> Result<Bytes> {
         let mut buffer = AlignedBuffer::zeroed(len);
         let read = file.read_exact_at(buffer.as_mut_slice(), offset);
-        // An input/output error is the disk's way to say that the bytes are gone: asking again does not help.
+        // An input/output error means that the disk lost the bytes: a retry does not help.
         read.map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof => self.damaged_file(offset, "the file ends before"),
             _ if e.raw_os_error() == Some(EIO) => self.damaged_file(offset, &format!("it cannot be read: {e}")),
@@ -506,7 +510,7 @@ impl Segment {
         Ok(buffer.freeze())
     }
 
-    /// Bytes of the file as they are, unchecked: to copy it as a whole.
+    /// Reads bytes of the file without verification, for copying the file.
     pub fn read_raw(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         let read = self.file()?.read_exact_at(buffer, offset);
         read.map_err(|e| match e.kind() {

@@ -1,4 +1,4 @@
-//! Which rows of a block have which code.
+//! Inverted index of a block: the rows of each code.
 //!
 //! ```text
 //! count  u32 as two of 16 bits, the lower half first: how many codes
@@ -8,12 +8,12 @@
 
 use std::ops::Range;
 
-/// Of a block of at most 65,536 rows, by number; those that are not there have no code. Behind what `out` has.
+/// Appends the index of a block of at most 65,536 rows to `out`. Rows for which `is_there` is false have no code.
 pub(super) fn encode(codes: &[u16], is_there: impl Fn(usize) -> bool, out: &mut Vec<u16>) {
     let coded =
         || codes.iter().enumerate().filter(|(row, _)| is_there(*row)).map(|(row, code)| (row, usize::from(*code)));
     let count = coded().map(|(_, code)| code + 1).max().unwrap_or(0);
-    // Where the rows of each code begin; when they are dealt out, where they end.
+    // First the starts of the rows of each code; after the distribution their ends.
     let mut ends = vec![0_u32; count];
     coded().for_each(|(_, code)| ends[code] += 1);
     let mut all = 0;
@@ -31,7 +31,7 @@ pub(super) fn encode(codes: &[u16], is_there: impl Fn(usize) -> bool, out: &mut 
     }
 }
 
-/// What [`encode`] gave.
+/// An index built by [`encode`].
 #[derive(Clone, Copy)]
 pub(super) struct RowsByCode<'a> {
     ends: &'a [u16],
@@ -45,7 +45,7 @@ impl RowsByCode<'_> {
         Some(RowsByCode { ends, rows })
     }
 
-    /// The rows of some codes, by code.
+    /// Returns the rows of some codes, in order of code.
     pub fn of_codes(&self, codes: Range<usize>) -> &[u16] {
         let end = codes.end.min(self.ends.len() / 2);
         if codes.start >= end {

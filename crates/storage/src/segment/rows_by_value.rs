@@ -1,8 +1,8 @@
-//! Which rows of a block have numbers of a narrow range, without comparing all.
+//! Value index of a block: finds the rows with numbers in a narrow range without comparing all rows.
 //!
-//! Numbers are cut into slots, as wide as each other, between the ends of most; what lies farther off is in the slots at
-//! the ends. Rows of the slots between those that have the ends of a range lie inside, rows of these two are asked for
-//! their value. Found out for blocks that are asked for few of their rows again and again.
+//! The range of most numbers is divided into slots of equal width; outliers are in the first and last slots. Rows in
+//! the slots between those of a range's bounds are inside the range; rows in these two slots are compared. Built for
+//! blocks with repeated lookups of few rows.
 
 use super::asked;
 use super::buffer::{share, values_in};
@@ -13,22 +13,22 @@ use crate::{Block, BlockData, Result, ValueSet};
 use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
 
-/// A dozen rows of a block have to be asked for their value, and these take less memory than the rows.
+/// Number of slots: about a dozen rows of a block must be compared, and the slots take less memory than the rows.
 const SLOTS: usize = 1 << 13;
-/// Rows that tell where most lie; of these one in so many does not.
+/// Number of sampled rows that determine the range; one in `RARE` of them is an outlier.
 const SAMPLE_ROWS: usize = 1024;
 const RARE: usize = 256;
-/// Of a row that is compared. What takes less is compared as fast.
+/// Smallest size of a block in bytes per row; smaller blocks are compared as fast.
 const BYTES_MIN: usize = 2;
-/// Of a set. More are many rows, or looked up as fast.
+/// Largest number of ranges in a set. More ranges select many rows or are looked up as fast.
 const RANGES_MAX: usize = 16;
-/// Of halves of words before the rows by slot: where the slots begin and their scale.
+/// Number of 16-bit words of the header: the start of the slots and their scale.
 const HEAD: usize = 8;
 
-/// Both ends included; −∞ and NaN are those of no value.
+/// A closed range; −∞ and NaN are bounds that no value has.
 pub(super) type Range = (f64, f64);
 
-/// The ranges of a set, where rows of such a block are worth being known by value.
+/// Returns the ranges of a set if a value index pays for the block.
 pub(super) fn ranges(block: &EncodedBlock, set: &ValueSet) -> Option<Vec<Range>> {
     if !block.has_numbers_by_row() || (block.entry.bytes as usize) < BYTES_MIN * block.rows {
         return None;
@@ -45,8 +45,9 @@ pub(super) fn ranges(block: &EncodedBlock, set: &ValueSet) -> Option<Vec<Range>>
 }
 
 impl Segment {
-    /// Clears in `mask` the rows of a block that are in no range of `set`, also NULL rows. False, and nothing was done, where
-    /// comparing all is as fast.
+    /// Clears the rows of `mask` that are in no range of `set`, including NULL rows.
+    ///
+    /// Returns false, without changes, if comparing all rows is as fast.
     pub(super) fn retain_values(
         &self,
         column: ColumnId,
@@ -79,7 +80,7 @@ impl Segment {
     }
 }
 
-/// Those of `rows` that are wanted.
+/// Sets the bits of `rows` that are wanted.
 fn set_rows(rows: &[u16], wanted: &[u64], mask: &mut [u64]) {
     for row in rows {
         let word = usize::from(*row) / 64;
@@ -87,7 +88,7 @@ fn set_rows(rows: &[u16], wanted: &[u64], mask: &mut [u64]) {
     }
 }
 
-/// Nothing where values have no slots to tell them apart.
+/// Returns the index; empty if the slots cannot distinguish the values.
 fn rows_by_value(block: &Block) -> Vec<u16> {
     let BlockData::Fixed(values) = &block.data else { return Vec::new() };
     match block.physical {
@@ -102,7 +103,7 @@ fn by_slot<T>(block: &Block, values: &[T], wide: impl Fn(&T) -> f64) -> Vec<u16>
     let step = values.len().div_ceil(SAMPLE_ROWS).max(1);
     let mut sample: Vec<f64> = values.iter().step_by(step).map(&wide).collect();
     sample.sort_unstable_by(f64::total_cmp);
-    // One value far off would leave few slots to all others.
+    // Otherwise one outlier would leave few slots for all other values.
     let rare = sample.len() / RARE;
     let ends = sample.get(rare).zip(sample.get(sample.len().wrapping_sub(1 + rare)));
     let Some(slots) = ends.and_then(|(first, last)| Slots::between(*first, *last)) else { return Vec::new() };
@@ -118,7 +119,7 @@ fn by_slot<T>(block: &Block, values: &[T], wide: impl Fn(&T) -> f64) -> Vec<u16>
 #[derive(Clone, Copy)]
 struct Slots {
     from: f64,
-    /// Slots that a difference of one is wide.
+    /// Number of slots per unit of value.
     scale: f64,
 }
 
@@ -128,13 +129,13 @@ impl Slots {
         (first.is_finite() && slots.scale.is_normal() && slots.scale > 0.0).then_some(slots)
     }
 
-    /// Never falls as the value grows: rounding keeps the order.
+    /// Returns the slot of a value. Slots never decrease as values grow: rounding keeps the order.
     #[inline(always)]
     fn of(self, value: f64) -> u16 {
         const LAST: f64 = (SLOTS - 1) as f64;
-        /// Added to a small number, its whole part is in the lowest bits.
+        /// Added to a small number, the lowest bits of the sum are its integer part.
         const WHOLE: f64 = (1_u64 << 52) as f64;
-        // The first one has what is less than all others, the last what is greater, and NaN.
+        // The first slot has values below the range, the last slot values above the range, and NaN.
         let at = (value - self.from) * self.scale + 1.0;
         let at = if at < LAST { at } else { LAST };
         let at = if at > 0.0 { at } else { 0.0 };
@@ -142,7 +143,7 @@ impl Slots {
     }
 }
 
-/// What [`rows_by_value`] gave.
+/// An index built by [`rows_by_value`].
 struct RowsByValue<'a> {
     slots: Slots,
     rows: RowsByCode<'a>,
@@ -152,7 +153,7 @@ struct RowsByValue<'a> {
 struct Place {
     first: usize,
     last: usize,
-    /// Whether all of the first lie inside, and of the last.
+    /// True if all values of the first slot are inside; `to_last` is the same for the last slot.
     from_first: bool,
     to_last: bool,
 }
@@ -176,8 +177,8 @@ mod tests {
     use bytes::Bytes;
     use tidalite_types::Bitmap;
 
-    /// The rows of a range as they are found, and those that have to be asked: none is missing, and what is not asked is
-    /// inside.
+    /// Checks the result for a range: the selected rows and the rows to compare include all matching rows, and rows
+    /// that are not compared match.
     fn check(
         physical: Physical,
         values: Bytes,
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn a_dozen_rows_are_asked_for_their_value() {
         let mut random = fastrand::Rng::with_seed(33);
-        // Some that are far off do not cost the others their slots.
+        // Outliers do not reduce the slots of the other values.
         let far = |random: &mut fastrand::Rng| if random.u32(..400) == 0 { 1e300 } else { random.f64() };
         let values: Vec<f64> = (0..65_536).map(|_| far(&mut random)).collect();
         let is_inside = |row: usize| (0.25..=0.26).contains(&values[row]);

@@ -1,8 +1,8 @@
-//! What is whole of a damaged segment, as a new one.
+//! Copies the intact blocks of a damaged segment to a new one.
 //!
-//! In: a segment and its whole blocks, see [`super::verify`]. Out: a segment with exactly these, their bytes copied,
-//! synced; the caller syncs the folder and publishes it. Rows keep their order.
-//! Crash: at any point; a file that no manifest names is removed at the next open.
+//! Input: a segment and its intact blocks, see [`super::verify`]. Output: a segment with exactly these blocks, copied
+//! and synced; the caller syncs the folder and publishes the segment. Rows keep their order. Crash: possible at any
+//! point; a file that no manifest names is removed at the next open.
 
 use super::encoding::to_column;
 use super::reader::{Segment, SegmentMeta};
@@ -12,7 +12,7 @@ use crate::fs::Fs;
 use crate::{Error, Result};
 use tidalite_types::{ColumnId, ColumnType, SegmentId, TableSchema, Values};
 
-/// Columns that the schema does not have any more are left out. `blocks` is not empty.
+/// Copies `blocks`, which must not be empty, to a new segment without columns that the schema no longer has.
 pub fn salvage(
     segment: &Segment,
     schema: &TableSchema,
@@ -45,7 +45,7 @@ pub fn salvage(
     Ok(SegmentMeta { id, rows: summary.rows, bytes: summary.bytes, time_range, ..segment.meta().clone() })
 }
 
-/// First and last timestamp of a block.
+/// Returns the first and the last timestamp of a block.
 fn times(segment: &Segment, designated: ColumnId, block: usize) -> Result<(i64, i64)> {
     let values = segment.read(designated, block)?.map(|b| to_column(&b).values);
     match values {

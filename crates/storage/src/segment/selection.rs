@@ -1,34 +1,35 @@
-//! Which rows of a block are wanted.
+//! Selected rows of a block.
 
 use crate::tally;
 use std::sync::OnceLock;
 use tidalite_kernels::{count_picked, picked_numbers};
 use tidalite_types::VECTOR_ROWS;
 
-/// Where at most one row in so many is wanted, rows are found by their numbers, not by going over a mask.
+/// If at most one row in this many is selected, rows are addressed by number instead of a mask.
 const SPARSE: usize = 32;
 
-/// Rows of a block, found once and read of several columns. Each form of them is made when it is first asked for: who only
-/// counts them asks for none.
+/// Rows of a block, selected once and read from several columns.
+///
+/// Each representation is computed when it is first requested: counting the rows needs none.
 #[derive(Clone, Debug)]
 pub struct Selection {
     mask: OnceLock<Vec<u64>>,
     words: usize,
     rows: usize,
-    /// Their numbers in the block, where they are few.
+    /// Row numbers in the block if the rows are few.
     numbers: OnceLock<Option<Vec<u16>>>,
     empty_vectors: OnceLock<u64>,
 }
 
 impl Selection {
-    /// Those whose bit is set, least significant first; bits behind the last row are clear.
+    /// Selects the rows whose bit is set, least significant first; bits after the last row are clear.
     #[must_use]
     pub fn new(mask: Vec<u64>) -> Selection {
         let rows = count_picked(&mask);
         Selection::of_mask(mask, rows)
     }
 
-    /// As [`Selection::new`], where it is known how many they are.
+    /// Creates a selection like [`Selection::new`] with a known number of rows.
     #[must_use]
     pub fn of_mask(mask: Vec<u64>, rows: usize) -> Selection {
         debug_assert_eq!(count_picked(&mask), rows);
@@ -36,7 +37,7 @@ impl Selection {
         Selection { mask: mask.into(), words, rows, numbers: OnceLock::new(), empty_vectors: OnceLock::new() }
     }
 
-    /// Those of these numbers, which ascend, of a block of so many rows.
+    /// Selects rows by ascending numbers in a block of `rows_of_block` rows.
     #[must_use]
     pub fn of_numbers(numbers: Vec<u16>, rows_of_block: usize) -> Selection {
         let words = rows_of_block.div_ceil(64);
@@ -67,13 +68,13 @@ impl Selection {
         mask.into_inner().unwrap_or_else(|| mask_of(&numbers.into_inner().flatten().unwrap_or_default(), words))
     }
 
-    /// How many they are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Without numbers there is a mask, and the other way around.
+    /// Returns the row numbers if they are few. If there are no numbers there is a mask, and vice versa.
     pub(super) fn numbers(&self) -> Option<&[u16]> {
         let found = || {
             let mask = self.mask.get().filter(|_| are_few(self.rows, self.words))?;

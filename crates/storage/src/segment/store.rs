@@ -1,4 +1,4 @@
-//! What all segments share: where their files are, the block cache, and the files open now.
+//! Shared state of all segments: the location of their files, the block cache, and the open files.
 
 use crate::Result;
 use crate::cache::{BlockCache, BlockKey, CacheStats, Cached, Clock};
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_memory::{Reclaim, register_reclaim};
 use tidalite_types::{SegmentId, TableId};
 
-/// Files kept open: thousands of segments must not exhaust what the system lends a process (often 1,024).
+/// Largest number of open files: thousands of segments must not exhaust the process's file limit (often 1,024).
 pub const OPEN_FILES_MAX: usize = 512;
 
-/// Has a folder for each table.
+/// Contains a folder for each table.
 pub const SEGMENTS_FOLDER: &str = "segments";
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Reclaim for SegmentStore {
 }
 
 impl SegmentStore {
-    /// `cache_bytes` is what blocks and footers may take in memory.
+    /// Creates a store. `cache_bytes` is the memory limit of blocks and footers.
     #[must_use]
     pub fn new(fs: Arc<dyn Fs>, cache_bytes: usize) -> Arc<SegmentStore> {
         Arc::new(SegmentStore {
@@ -47,7 +47,8 @@ impl SegmentStore {
         })
     }
 
-    /// As [`SegmentStore::new`] with at most `open_files` open files; further files are opened again for each read.
+    /// Creates a store like [`SegmentStore::new`] with at most `open_files` open files; other files are opened for each
+    /// read.
     #[must_use]
     pub fn with_open_files(fs: Arc<dyn Fs>, cache_bytes: usize, open_files: usize) -> Arc<SegmentStore> {
         let files = Mutex::new(Clock::new(open_files.clamp(1, OPEN_FILES_MAX)));
@@ -57,7 +58,7 @@ impl SegmentStore {
         store
     }
 
-    /// The folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].
+    /// Returns the folder of a table's segments, for [`Fs::create_dir_all`] and [`Fs::sync_dir`].
     #[must_use]
     pub fn dir(table: TableId) -> PathBuf {
         PathBuf::from(format!("{SEGMENTS_FOLDER}/{:08x}", table.0))
@@ -79,7 +80,7 @@ impl SegmentStore {
         StoreStats { cache: self.cache.stats(), open_files }
     }
 
-    /// Lets go of the file and the cached blocks of a segment that nobody reads any more, before it is removed.
+    /// Closes the file and removes the cached blocks of a segment without readers, before the file is removed.
     pub fn forget(&self, segment: SegmentId) {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&segment);
         self.cache.forget(segment);
@@ -89,13 +90,13 @@ impl SegmentStore {
         if let Some(file) = self.files.lock().unwrap_or_else(PoisonError::into_inner).get(&segment) {
             return Ok(file);
         }
-        // Two readers may both open it: cheaper than holding the lock over a system call.
+        // Two readers may both open the file, which is cheaper than holding the lock during a system call.
         let file = self.fs.open(path)?;
         self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(segment, file.clone(), 1);
         Ok(file)
     }
 
-    /// In place of a file of a segment that would be opened.
+    /// Replaces the file of a segment.
     #[cfg(test)]
     pub(super) fn keep_open(&self, segment: SegmentId, file: Arc<dyn File>) {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(segment, file, 1);
@@ -105,12 +106,12 @@ impl SegmentStore {
         self.cache.contains(key)
     }
 
-    /// What is in memory of a key, which is then in use.
+    /// Returns the cached bytes of a key and marks them as used.
     pub(super) fn peek(&self, key: &BlockKey) -> Option<Bytes> {
         self.cache.peek(key)
     }
 
-    /// What is shared of a block, without what was made of it.
+    /// Returns the bytes of a block without its derived value.
     pub(super) fn cached(&self, key: BlockKey, load: impl FnOnce() -> Result<Bytes>) -> Result<Bytes> {
         self.part(key, load, |cached| cached.bytes.clone())
     }

@@ -43,7 +43,7 @@ fn open(fs: Arc<dyn Fs>, summary: SegmentSummary) -> Segment {
     Segment::open(SegmentStore::new(fs, 64 << 20), TABLE, meta(summary))
 }
 
-/// A footer whose checksums are right and whose entry contradicts itself.
+/// A footer with valid checksums whose entry contradicts itself.
 #[test]
 fn an_entry_that_contradicts_itself_is_damage() {
     let nulls = format::Entry::nulls(20);
@@ -130,7 +130,7 @@ fn a_writer_refuses_what_does_not_fit() {
     assert!(empty.finish().is_err());
 }
 
-/// Reads everything; the columns, or the kind of the first error.
+/// Reads everything; returns the columns or the kind of the first error.
 fn read_all(segment: &Segment, columns: &[(ColumnId, ColumnType, Column)]) -> Result<Vec<Column>, ErrorKind> {
     let kind = |e: crate::Error| e.kind();
     let mut out = Vec::new();
@@ -144,7 +144,7 @@ fn read_all(segment: &Segment, columns: &[(ColumnId, ColumnType, Column)]) -> Re
 
 type Columns = Vec<(ColumnId, ColumnType, Column)>;
 
-/// A segment of 70 rows of every type on a simulated disk, and its bytes.
+/// Returns a segment of 70 rows of every type on a simulated disk, and its bytes.
 fn small_segment(seed: u64) -> (Arc<SimFs>, Columns, SegmentSummary, Vec<u8>) {
     let fs = Arc::new(SimFs::new(0));
     let columns = random_columns(&mut fastrand::Rng::with_seed(seed), 70);
@@ -175,7 +175,7 @@ fn any_wrong_byte_is_found_or_does_not_matter() {
     assert!(found > good.len() / 3, "{found} of {}", good.len());
 }
 
-/// The sum of a column of numbers by its definition; `None` of others, and where a footer does not say it.
+/// Returns the sum of a numeric column by definition; `None` for other columns and if the footer has no sum.
 fn naive_sum(column: &Column) -> Option<Sum> {
     let rows: Vec<usize> = (0..column.len()).filter(|row| column.is_valid(*row)).collect();
     let ints = |value: &dyn Fn(usize) -> i128| {
@@ -208,7 +208,7 @@ fn magnitudes(column: &Column) -> Column {
     column
 }
 
-/// Where the footer begins and ends.
+/// Returns the start and the end of the footer.
 fn footer_of(file: &[u8]) -> (usize, usize) {
     let end = file.len() - 32;
     let bytes = u64::from_le_bytes(file[end..end + 8].try_into().unwrap());
@@ -230,7 +230,7 @@ fn sums_of_whole_blocks_are_in_the_footer() {
             seen.insert(column_type.to_string());
             let totals = segment.totals(*id, 0, None).unwrap().unwrap();
             assert_eq!(totals.present, (0..column.len()).filter(|row| column.is_valid(*row)).count());
-            // Not by the same order, so not to the last bit.
+            // In another order of addition, so not bit-identical.
             let magnitudes = naive_sum(&magnitudes(column));
             match (totals.sum, sum, magnitudes) {
                 (Sum::Floats(a), Sum::Floats(b), Some(Sum::Floats(all))) if all.is_finite() => {
@@ -293,7 +293,7 @@ fn a_file_cut_short_is_found() {
     for len in (0..good.len()).rev() {
         file.set_len(len as u64).unwrap();
         assert_eq!(read_all(&open(fs.clone(), summary), &columns).unwrap_err(), ErrorKind::Corrupt, "{len} bytes");
-        // Also when the manifest has been told the shorter length.
+        // Also if the manifest has the shorter length.
         let told = SegmentSummary { bytes: len as u64, ..summary };
         assert_eq!(read_all(&open(fs.clone(), told), &columns).unwrap_err(), ErrorKind::Corrupt, "{len} bytes");
     }
@@ -338,7 +338,8 @@ fn codes_of_blocks_are_those_of_their_rows() {
     let mut rng = fastrand::Rng::with_seed(8);
     let rows = 2 * BLOCK_ROWS + 9;
     let mut codes = Column::with_capacity(ColumnType::Symbol.physical(), rows);
-    // The first block has few of them, the second more, the last those of nine rows; 77 stands only where there is none.
+    // The first block has few codes, the second block more, the last block the codes of nine rows; 77 occurs only in
+    // NULL rows.
     let code_of: Vec<Option<u32>> =
         (0..rows).map(|row| (rng.u32(0..5) > 0).then(|| rng.u32(0..if row < BLOCK_ROWS { 3 } else { 200 }))).collect();
     let values = code_of.iter().map(|code| code.unwrap_or(77 + 4_000));
@@ -361,7 +362,7 @@ fn codes_of_blocks_are_those_of_their_rows() {
     assert!(!segment.codes_present(ColumnId(1)).unwrap().has_any(0, &[u64::MAX]), "a column added later");
 }
 
-/// Files that note what they will be asked for.
+/// A file that records prefetch requests.
 #[derive(Debug)]
 struct Noting {
     below: Arc<dyn crate::fs::File>,
@@ -448,7 +449,7 @@ fn few_codes_are_those_of_small_sets() {
 fn a_block_asked_again_knows_the_rows_of_a_code() {
     let mut rng = fastrand::Rng::with_seed(9);
     let rows = BLOCK_ROWS + 3_000;
-    // The first block has many codes, each in few vectors; the second few, each in all.
+    // The first block has many codes, each in few vectors; the second block has few codes, each in all vectors.
     let code_of: Vec<Option<u32>> = (0..rows)
         .map(|row| (rng.u32(0..9) > 0).then(|| rng.u32(0..if row < BLOCK_ROWS { 20_000 } else { 3 })))
         .collect();
@@ -485,7 +486,7 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
             let set = ValueSet::ints(wanted.iter().map(|code| (i128::from(*code), i128::from(*code))).collect());
             for (block, with_null) in [(0, false), (1, false), (0, true)] {
                 let own = &code_of[block * BLOCK_ROWS..rows.min((block + 1) * BLOCK_ROWS)];
-                // Some of the rows are not wanted any more.
+                // Some of the rows are no longer wanted.
                 let asked: Vec<bool> = own.iter().map(|_| ask % 2 == 0 || rng.bool()).collect();
                 let mut mask = asked.iter().copied().collect::<tidalite_types::Bitmap>().into_words();
                 segment.retain(ColumnId(4), block, &set, with_null, &mut mask).unwrap();
@@ -496,7 +497,7 @@ fn a_block_asked_again_knows_the_rows_of_a_code() {
         }
         skipped.push(tally::taken().vectors_skipped);
     }
-    // Of four times 64 vectors of the first block some eight have rows; at first two asks compare all.
+    // About eight of four times 64 vectors of the first block have rows; the first two lookups compare all vectors.
     assert!(skipped[5] > 4 * 45 && skipped[0] <= 2 * 64, "{skipped:?}");
 }
 
@@ -510,7 +511,7 @@ fn rows_of_codes_are_kept_where_codes_have_few_not_where_few_are_asked() {
         let (set, blocks) = (ValueSet::ints(vec![(1, 1)]), |segment: &Segment| segment.store().stats().cache.blocks);
         let mut before = None;
         for _ in 0..6 {
-            // 128 rows are left by other conditions.
+            // Other conditions left 128 rows.
             let mut mask = vec![0_u64; BLOCK_ROWS / 64];
             mask[..2].fill(u64::MAX);
             segment.retain(ColumnId(0), 0, &set, false, &mut mask).unwrap();
@@ -559,7 +560,7 @@ fn rows_in_narrow_ranges_are_found_by_value() {
             for block in 0..2 {
                 let from = block * BLOCK_ROWS;
                 let own = from..rows.min(from + BLOCK_ROWS);
-                // Some of the rows are not wanted any more.
+                // Some of the rows are no longer wanted.
                 let asked: Vec<bool> = own.clone().map(|_| ask % 2 == 0 || rng.bool()).collect();
                 let mut mask = asked.iter().copied().collect::<tidalite_types::Bitmap>().into_words();
                 segment.retain(*id, block, &set, false, &mut mask).unwrap();
@@ -575,7 +576,7 @@ fn rows_in_narrow_ranges_are_found_by_value() {
             skipped[id.0 as usize].push(tally::taken().vectors_skipped);
         }
     }
-    // Asked again and again, vectors without such a row are not looked at.
+    // After repeated lookups, vectors without a matching row are skipped.
     for skipped in skipped {
         assert!(skipped[7] > skipped[0], "{skipped:?}");
     }
@@ -591,7 +592,7 @@ fn codes_beside_others_are_those_of_their_rows() {
         column.validity = Some(of.iter().map(Option::is_some).collect());
         column
     };
-    // Trucks of 4 fleets; some rows have no fleet, some no truck. Truck 50 is in a fleet of its own.
+    // Trucks of 4 fleets; some rows have no fleet, some no truck. Truck 50 has its own fleet.
     let trucks: Vec<Option<u32>> = (0..rows).map(|_| (rng.u32(0..9) > 0).then(|| rng.u32(0..150))).collect();
     let fleet = |truck: &Option<u32>| truck.map(|truck| if truck == 50 { 4 } else { truck % 4 });
     let fleets: Vec<Option<u32>> = trucks.iter().map(|truck| fleet(truck).filter(|_| rng.u32(0..90) > 0)).collect();
@@ -615,7 +616,7 @@ fn codes_beside_others_are_those_of_their_rows() {
         }
         assert!(segment.known_codes_beside(ColumnId(4), ColumnId(2)).is_some());
     }
-    // Too many to be told apart, and codes that no dictionary has.
+    // Too many codes for an index, and codes that are not in the dictionary.
     let too_many = segment.codes_beside(ColumnId(4), ColumnId(9), (150, 1 << 20)).unwrap();
     assert!(!too_many.add_to(&[1], true, &mut [0; 3]));
     assert_eq!(segment.codes_beside(ColumnId(2), ColumnId(4), (2, 100)).unwrap_err().kind(), ErrorKind::Corrupt);

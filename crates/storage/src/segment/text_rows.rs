@@ -1,4 +1,4 @@
-//! Rows of a block of text, without a copy of what several rows share.
+//! Rows of a text block, without copies of strings shared by several rows.
 
 use super::encoding::EncodedBlock;
 use super::format::Encoding;
@@ -7,28 +7,31 @@ use crate::cache::Made;
 use crate::{Block, BlockData};
 use bytes::Bytes;
 
-/// Texts, and which of them each row has.
+/// Strings, and the string of each row.
 #[derive(Clone, Debug)]
 pub struct TextRows {
     pub rows: usize,
-    /// Bits as [`Block::validity`] has them; absent when no row is NULL.
+    /// Validity bits, see [`Block::validity`]; `None` if no row is NULL.
     pub validity: Option<Bytes>,
-    /// A view for each text, as in [`tidalite_types::views`], and the data they point into: those of a dictionary, or of all
-    /// rows of the block.
+    /// A view for each string, see [`tidalite_types::views`], and the data that they point to.
+    ///
+    /// The strings are those of a dictionary, or of all rows of the block.
     pub views: Bytes,
     pub data: Bytes,
-    /// Which text each row has; without it row `i` has text `i`. Where a row is NULL it means nothing, but there is such a text.
+    /// Index of the string of each row; without it row `i` has string `i`. The index of a NULL row is valid but
+    /// meaningless.
     pub places: Option<Vec<u32>>,
-    /// Of `views` and `data`.
+    /// Value derived from `views` and `data`.
     pub made: Made,
 }
 
-/// Which rows of a block are read.
+/// Rows of a block to read.
 #[derive(Clone, Copy, Debug)]
 pub enum TextsOf<'a> {
     All,
     Some(&'a Selection),
-    /// All, and those may be left out that have the text of another: what a dictionary tells of them without looking at each.
+    /// All rows, except that rows with equal strings may be omitted: a dictionary supplies its strings without reading
+    /// rows.
     Each,
 }
 
@@ -48,7 +51,7 @@ impl TextRows {
                 let validity = block.picked_validity(Some(selection))?;
                 Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
             }
-            // Every text of a dictionary is that of a row, but maybe of one that is NULL.
+            // Every string of a dictionary occurs in a row, but the row may be NULL.
             (Encoding::PackedDict, _) if matches!(wanted, TextsOf::Each) && block.zone().null_count == 0 => {
                 let (views, data) = block.distinct_texts()?;
                 Ok(TextRows { rows: block.entry.parameter as usize, validity: None, views, data, places: None, made })
@@ -58,7 +61,7 @@ impl TextRows {
                 let validity = block.picked_validity(selection)?;
                 Ok(TextRows { rows: places.len(), validity, views, data, places: Some(places), made })
             }
-            // Others are decoded each time, so that nothing can be kept of them.
+            // Other encodings are decoded each time, so that no derived value can be kept.
             (_, None) => TextRows::decoded(block.decode()?, Made::default()),
             (_, Some(selection)) => TextRows::decoded(block.take(selection)?, Made::default()),
         }

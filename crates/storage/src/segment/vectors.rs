@@ -1,4 +1,4 @@
-//! A column's block that is read vector by vector.
+//! Reads a column's block vector by vector.
 
 use super::Segment;
 use super::encoding::EncodedBlock;
@@ -9,7 +9,7 @@ use crate::{Result, Zone, tally};
 use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
 
-/// As the block cache has it. What reads its vectors borrows it.
+/// A block in its cached form, borrowed by the readers of its vectors.
 pub struct OpenBlock<'a> {
     segment: &'a Segment,
     column: ColumnId,
@@ -18,18 +18,18 @@ pub struct OpenBlock<'a> {
 }
 
 impl Segment {
-    /// `None` when the segment has no such column: every row is NULL.
+    /// Opens a block; `None` if the segment has no such column, so every row is NULL.
     ///
     /// # Panics
-    /// When there is no such block.
+    /// Panics if the block does not exist.
     pub fn open_block(&self, column: ColumnId, block: usize) -> Result<Option<OpenBlock<'_>>> {
         self.open_block_among(column, block, &[u64::MAX])
     }
 
-    /// As [`Segment::open_block`], for those who only look at vectors of which the mask has a row.
+    /// Opens a block like [`Segment::open_block`], for readers of vectors with a row in the mask only.
     ///
     /// # Panics
-    /// When there is no such block.
+    /// Panics if the block does not exist.
     pub fn open_block_among(&self, column: ColumnId, block: usize, mask: &[u64]) -> Result<Option<OpenBlock<'_>>> {
         let Some(encoded) = self.read_opened(column, block)? else { return Ok(None) };
         count(&encoded, tally::empty_vectors(mask));
@@ -38,38 +38,38 @@ impl Segment {
 }
 
 impl OpenBlock<'_> {
-    /// Integers of 8 to 64 bits, others are an error; so it is of the other kinds.
+    /// Returns integers of 8 to 64 bits; other types are an error, like in the other methods.
     pub fn ints(&self) -> Result<Vectors<'_, i64>> {
         self.encoded.ints().map_err(|problem| self.damaged(&problem))
     }
 
-    /// Floating point, or integers as such.
+    /// Returns floating point, or integers as floating point.
     pub fn floats(&self) -> Result<Vectors<'_, f64>> {
         self.encoded.floats().map_err(|problem| self.damaged(&problem))
     }
 
-    /// Numbers as they are packed, where they are, for those who add them up.
+    /// Returns numbers in packed form, for sums, if they are packed.
     pub fn digits(&self, as_floats: bool) -> Result<Option<DigitVectors<'_>>> {
         self.encoded.digits(as_floats).map_err(|problem| self.damaged(&problem))
     }
 
-    /// Codes of symbols.
+    /// Returns symbol codes.
     pub fn codes(&self) -> Result<Vectors<'_, u32>> {
         self.encoded.codes().map_err(|problem| self.damaged(&problem))
     }
 
-    /// Whether its values are unsigned, as codes are.
+    /// Returns true if the values are unsigned, like codes.
     #[must_use]
     pub fn is_of_codes(&self) -> bool {
         self.encoded.physical == Physical::U32
     }
 
-    /// Of any type, only which rows have a value.
+    /// Returns only the validity of the rows, for any type.
     pub fn presence(&self) -> Result<Vectors<'_, i64>> {
         self.encoded.presence().map_err(|problem| self.damaged(&problem))
     }
 
-    /// Null count and bounds of each vector.
+    /// Returns the null count and bounds of each vector.
     pub fn zones(&self) -> Result<Vec<Zone>> {
         super::encoding::zones::of_vectors(&self.encoded).map_err(|problem| self.damaged(&problem))
     }

@@ -1,8 +1,8 @@
-//! Everything that can be known to be wrong with a segment, past the cache and past the first fault.
+//! Finds every fault of a segment, bypassing the cache and continuing after the first fault.
 //!
-//! In: a segment and what its table says of it. Out: every fault with its place, and which blocks are whole. Beyond
-//! what reading relies on (checksums, structure), this decodes each block and compares it with what is said of it:
-//! bounds, counts of NULLs, symbols, the order of time, the partition; and every byte belongs to something.
+//! Input: a segment and its description by the table. Output: every fault with its location, and the intact blocks. In
+//! addition to the checks of reading (checksums, structure), each block is decoded and compared with its description:
+//! bounds, counts of NULLs, symbols, time order, the partition. Every byte must belong to a part of the file.
 
 use super::encoding::{EncodedBlock, to_column, totals, zones};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
@@ -11,25 +11,26 @@ use crate::{Bounds, Error, Result, Sum, Zone};
 use bytes::Bytes;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, TableSchema, VECTOR_ROWS, Values};
 
-/// What is known of a segment besides its file.
+/// The description of a segment outside of its file.
 #[derive(Clone, Copy)]
 pub struct Expected<'a> {
     pub schema: &'a TableSchema,
-    /// How many strings the dictionary of a column has.
+    /// Returns the number of strings in the dictionary of a column.
     pub symbols: &'a dyn Fn(ColumnId) -> usize,
 }
 
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// Each names its place, see [`Error::damage`].
+    /// Faults with their location, see [`Error::damage`].
     pub problems: Vec<Error>,
-    /// Blocks of which every column is as it was written, ascending.
+    /// Blocks of which every column is intact, ascending.
     pub whole_blocks: Vec<usize>,
-    /// For symbol columns: how many strings the ids in it need.
+    /// For symbol columns: the number of strings that their ids require.
     pub symbols_needed: Vec<(ColumnId, usize)>,
 }
 
-/// A read error of the system that is no damage, and what `go_on` says, end the work. `go_on` hears of bytes read.
+/// Verifies a segment. System errors that are no damage, and errors of `go_on`, end the work; `go_on` gets the bytes
+/// read.
 pub fn verify(
     segment: &Segment,
     expected: Option<Expected<'_>>,
@@ -47,12 +48,12 @@ struct Verifier<'a> {
     segment: &'a Segment,
     expected: Option<Expected<'a>>,
     found: Verified,
-    /// Where chunks begin and end.
+    /// Starts and ends of the chunks.
     extents: Vec<(u64, u64)>,
 }
 
 impl Verifier<'_> {
-    /// Damage is noted, anything else is an error of its own.
+    /// Records damage; returns any other error.
     fn note(&mut self, error: Error) -> Result<()> {
         if error.damage().is_none() {
             return Err(error);
@@ -110,7 +111,7 @@ impl Verifier<'_> {
         Ok(u64::from(bytes))
     }
 
-    /// Bytes that belong to no chunk are zero.
+    /// Checks that bytes outside of chunks are zero.
     fn gaps(&mut self, file: &dyn crate::fs::File) -> Result<()> {
         if !self.found.problems.is_empty() {
             return Ok(());
@@ -130,14 +131,14 @@ impl Verifier<'_> {
     }
 }
 
-/// One column, block by block.
+/// The state of checking one column, block by block.
 struct ColumnCheck<'a> {
     segment: &'a Segment,
     id: ColumnId,
     column_type: Option<ColumnType>,
     is_designated: bool,
     partition: (i64, i64),
-    /// Of the designated timestamp, as far as read without a gap.
+    /// First designated timestamp, as far as the column was read without a gap.
     first: Option<i64>,
     last: Option<i64>,
     has_gap: bool,
@@ -165,7 +166,7 @@ impl<'a> ColumnCheck<'a> {
     }
 
     fn block(&mut self, block: usize, encoded: &EncodedBlock) -> Result<(), String> {
-        // Until it is through, there is a gap.
+        // Until the block is accepted it counts as a gap.
         let had_gap = std::mem::replace(&mut self.has_gap, true);
         if let Some(column_type) = self.column_type
             && column_type.physical() != encoded.physical
@@ -227,7 +228,7 @@ impl<'a> ColumnCheck<'a> {
         Ok(())
     }
 
-    /// What only the whole column shows.
+    /// Checks properties of the whole column.
     fn finish(&self) -> Result<()> {
         if !self.is_designated || self.has_gap {
             return Ok(());
@@ -242,7 +243,7 @@ impl<'a> ColumnCheck<'a> {
     }
 }
 
-/// Whether the sum is the one that would be written of the values.
+/// Checks that the stored sum is the sum of the values.
 fn check_sum(column: &Column, said: Option<Sum>) -> Result<(), String> {
     let is_right = match (said, totals::known(column)) {
         (None, _) => true,
@@ -254,7 +255,7 @@ fn check_sum(column: &Column, said: Option<Sum>) -> Result<(), String> {
     is_right.then_some(()).ok_or_else(|| "its sum is not that of its values".to_owned())
 }
 
-/// Whether what is said of rows is so. Bounds of a block are exact; those of vectors contain their values.
+/// Checks the stored bounds of rows. Bounds of a block are exact; bounds of vectors contain their values.
 fn check_bounds(column: &Column, rows: std::ops::Range<usize>, zone: Zone, is_exact: bool) -> Result<(), String> {
     let valid = |row: &usize| column.is_valid(*row);
     let wrong = || Err("its bounds are not those of its values".to_owned());
@@ -279,7 +280,7 @@ fn check_bounds(column: &Column, rows: std::ops::Range<usize>, zone: Zone, is_ex
             if is_so || least > greatest && !is_exact { Ok(()) } else { wrong() }
         }
         Bounds::Float(lo, hi) => {
-            // As SQL compares: −0 is 0, a NaN is greater than every number.
+            // As in SQL: −0 equals 0, a NaN is greater than every number.
             let key = |v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 };
             let below = |a: f64, b: f64| !a.is_nan() && (b.is_nan() || a < b);
             let (mut least, mut greatest): (Option<f64>, Option<f64>) = (None, None);
@@ -307,7 +308,7 @@ fn check_bounds(column: &Column, rows: std::ops::Range<usize>, zone: Zone, is_ex
 }
 
 impl Segment {
-    /// Checks every byte, past the cache; the first fault.
+    /// Checks every byte, bypassing the cache; returns the first fault.
     pub fn verify(&self) -> Result<()> {
         let verified = verify(self, None, &mut |_| Ok(()))?;
         verified.problems.into_iter().next().map_or(Ok(()), Err)

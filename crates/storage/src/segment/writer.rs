@@ -1,9 +1,9 @@
 //! Writes a segment.
 //!
-//! In: blocks of rows, every column of each. Out: a file that is complete and synced once `finish` returned; its
-//! name is not durable and nobody knows it before the caller has synced the folder and published it.
+//! Input: blocks of rows with every column. Output: a file that is complete and synced when `finish` returns. Its name
+//! is not durable, and no reader uses it before the caller has synced the folder and published the segment.
 //!
-//! Crash: at any point; a file that no manifest names is removed at the next open.
+//! Crash: possible at any point; a file that no manifest names is removed at the next open.
 
 use super::encoding::choice::Effort;
 use super::encoding::{EncodedBlock, encode};
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnId, ColumnType, ErrorKind};
 
-/// Where a column's rows of one block come from.
+/// Source of a column's rows of one block.
 #[derive(Clone, Copy, Debug)]
 pub enum BlockSource<'a> {
     /// Every row is NULL.
     Nulls,
     /// The rows of `column` from row `from` on.
     Rows { column: &'a Column, from: usize },
-    /// Encoded by [`encode`], or read by [`super::Segment::read_encoded`] and written again as it is.
+    /// A block encoded by [`encode`], or read by [`super::Segment::read_encoded`] and copied.
     Encoded(&'a EncodedBlock),
 }
 
@@ -38,26 +38,26 @@ pub struct SegmentWriter {
     file: Arc<dyn File>,
     /// In the order of the caller.
     columns: Vec<(ColumnId, ColumnType)>,
-    /// By column in the order of the caller, then by block.
+    /// Indexed by column in the order of the caller, then by block.
     entries: Vec<Vec<Entry>>,
     effort: Effort,
     rows: u64,
     is_last_block_short: bool,
-    /// Bytes not written yet, which belong at `written`.
+    /// Bytes that are not yet written; their position is `written`.
     buffer: Vec<u8>,
     written: u64,
-    /// What is not synced yet of what is written.
+    /// Number of written bytes that are not yet synced.
     unsynced: usize,
 }
 
-/// Small blocks are gathered to writes of about this size.
+/// Approximate size of writes into which small blocks are collected.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Synced in pieces of about this size: a sync of the log that comes meanwhile waits for one of them, not for a whole
-/// segment (20 MB kept acknowledgements waiting for 50 ms).
+/// Approximate size of a sync: a concurrent sync of the log waits for one such piece, not for a complete segment (20 MB
+/// delayed acknowledgements by 50 ms).
 const SYNC_BYTES: usize = 2 << 20;
 
 impl SegmentWriter {
-    /// Creates the file `path`, in a folder that exists. The ids of `columns` are distinct.
+    /// Creates the file `path` in an existing folder. The ids of `columns` must be distinct.
     pub fn create(fs: &dyn Fs, path: &Path, columns: &[(ColumnId, ColumnType)]) -> Result<SegmentWriter> {
         let file = fs.create(path).map_err(|e| Error::io("create", path, e))?;
         Ok(SegmentWriter {
@@ -74,15 +74,16 @@ impl SegmentWriter {
         })
     }
 
-    /// How rows that come as rows are encoded from now on; [`Effort::Fresh`] without it.
+    /// Sets the effort of encoding rows; the default is [`Effort::Fresh`].
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> SegmentWriter {
         self.effort = effort;
         self
     }
 
-    /// Appends a block of `rows` rows, [`BLOCK_ROWS`] in all blocks but the last. `columns` are in the order given
-    /// to `create`.
+    /// Appends a block of `rows` rows, [`BLOCK_ROWS`] in all blocks but the last.
+    ///
+    /// `columns` are in the order given to `create`.
     pub fn write_block(&mut self, rows: usize, columns: &[BlockSource<'_>]) -> Result<()> {
         if columns.len() != self.columns.len() || !(1..=BLOCK_ROWS).contains(&rows) || self.is_last_block_short {
             return Err(self.misused(&format!("a block of {} columns and {rows} rows", columns.len())));
@@ -95,8 +96,9 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Appends the next block of one column, by its place in those given to `create`. Columns may come one after the
-    /// other; at the end all have the same blocks.
+    /// Appends the next block of one column, identified by its index in the columns of `create`.
+    ///
+    /// Columns may be written one after the other; at the end all must have the same blocks.
     pub fn write_column_block(&mut self, index: usize, block: &EncodedBlock) -> Result<()> {
         let blocks = self.entries[index].len();
         if index == 0 {
@@ -149,7 +151,7 @@ impl SegmentWriter {
     }
 
     fn flush(&mut self) -> Result<()> {
-        // Whole lines, so that `written` stays aligned.
+        // Padded to whole lines, so that `written` stays aligned.
         self.buffer.resize(format::aligned(self.buffer.len()), 0);
         self.file.write_all_at(&self.buffer, self.written).map_err(|e| Error::io("write", &self.path, e))?;
         self.written += self.buffer.len() as u64;
@@ -162,7 +164,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Writes the footer and syncs the file. The caller syncs the folder and publishes.
+    /// Writes the footer and syncs the file. The caller syncs the folder and publishes the segment.
     pub fn finish(mut self) -> Result<SegmentSummary> {
         if self.rows == 0 {
             return Err(self.misused("no rows"));

@@ -1,26 +1,26 @@
-//! Zones of many blocks, each column of the footer looked up once.
+//! Zones of many blocks, with one footer lookup per column.
 
 use super::Segment;
 use super::format::Footer;
 use crate::{Result, Zone};
 use tidalite_types::ColumnId;
 
-/// What the footer of a segment says of its blocks.
+/// The zones of a segment from its footer.
 pub struct Zones<'a> {
     segment: &'a Segment,
     footer: Footer,
 }
 
-/// What it says of one column's.
+/// The zones of one column.
 pub struct ColumnZones<'a> {
     zones: &'a Zones<'a>,
     column: ColumnId,
-    /// Where the footer has the column.
+    /// Index of the column in the footer.
     index: Option<usize>,
 }
 
 impl Segment {
-    /// For those who ask for more than one.
+    /// Returns the zones, for callers that read more than one.
     pub fn zones(&self) -> Result<Zones<'_>> {
         Ok(Zones { segment: self, footer: self.footer()? })
     }
@@ -34,10 +34,10 @@ impl Zones<'_> {
 }
 
 impl ColumnZones<'_> {
-    /// As [`Segment::zone`].
+    /// Returns the zone of a block, like [`Segment::zone`].
     ///
     /// # Panics
-    /// When there is no such block.
+    /// Panics if the block does not exist.
     pub fn block(&self, block: usize) -> Result<Option<Zone>> {
         let Some(index) = self.index else { return Ok(None) };
         let Zones { segment, footer } = self.zones;

@@ -1,6 +1,7 @@
-//! The small file that makes a backup one: what it consists of.
+//! The small file that completes a backup by listing its content.
 //!
-//! Text, a line for each thing, the last line a checksum of those before it. Whatever it names was written before.
+//! A text file with a line per item; the last line is a checksum of the previous lines. All listed files were written
+//! before.
 
 use crate::destination::{BACKUPS, Destination};
 use crate::{Error, ErrorKind, Result};
@@ -12,13 +13,13 @@ const FIRST_LINE: &str = "tidalite backup 1";
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackupList {
     pub name: String,
-    /// Which database it is of.
+    /// Identity of the database.
     pub database: String,
-    /// Everything up to this commit is in it.
+    /// The last commit of the backup.
     pub txn: Txn,
-    /// When it was begun: microseconds since 1970-01-01 UTC.
+    /// Start of the backup in microseconds since 1970-01-01 UTC.
     pub time: i64,
-    /// The backup of the same database before it there.
+    /// The previous backup of the same database at the destination.
     pub previous: Option<String>,
     pub tables: u64,
     pub rows: u64,
@@ -31,7 +32,7 @@ pub(crate) struct Item {
     pub bytes: u64,
     /// CRC32C of the whole file.
     pub crc: u32,
-    /// Its name in the destination.
+    /// Name of the file in the destination.
     pub file: String,
 }
 
@@ -42,18 +43,18 @@ pub(crate) enum What {
     Rows,
     Symbols(TableId),
     Segment(TableId, SegmentId),
-    /// The first and the last of the commits in it.
+    /// The first and the last of its commits.
     Log(Txn, Txn),
 }
 
 impl BackupList {
-    /// Bytes of all files it needs, those shared with others, too.
+    /// Returns the bytes of all required files, including shared files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.items.iter().map(|item| item.bytes).sum()
     }
 
-    /// The first of the commits up to [`BackupList::txn`] of which it has the log.
+    /// Returns the first of the commits up to [`BackupList::txn`] in its part of the log.
     #[must_use]
     pub fn log_from(&self) -> Option<Txn> {
         self.items.iter().find_map(|item| match item.what {
@@ -128,10 +129,10 @@ fn item(line: &str) -> Option<Item> {
     words.next().is_none().then_some(Item { what, bytes, crc, file })
 }
 
-/// The backups in a destination, those with the smallest last commit first.
+/// Returns the backups in a destination, sorted by their last commit.
 ///
 /// # Errors
-/// When it cannot be read, or a list in it is damaged.
+/// Fails if the destination cannot be read, or a list in it is damaged.
 pub fn backups(at: &dyn Destination) -> Result<Vec<BackupList>> {
     let mut all = Vec::new();
     for name in at.list(BACKUPS)?.iter().filter(|name| !name.ends_with(".part")) {

@@ -1,6 +1,6 @@
 //! Verification of backups: every file of a destination's backups exists, with the same length and checksum.
 //!
-//! In: a destination. Out: the names of missing and damaged files. Nothing is changed.
+//! Input: a destination. Output: the names of missing and damaged files. Nothing is changed.
 
 use super::list::{Item, backups};
 use crate::Result;
@@ -26,7 +26,7 @@ pub struct VerifyReport {
 /// Reads every file that a backup in the destination needs.
 ///
 /// # Errors
-/// When the destination cannot be read, or a list of a backup is damaged.
+/// Fails if the destination cannot be read, or the list of a backup is damaged.
 pub fn verify_backups(at: &dyn Destination, go_on: GoOn<'_>) -> Result<VerifyReport> {
     let all = backups(at)?;
     let mut needed: BTreeMap<&str, (&Item, &str)> = BTreeMap::new();

@@ -1,10 +1,11 @@
-//! Backups in an object store: S3 and what speaks like it, Google Cloud Storage, Azure.
+//! Backups in an object store: S3-compatible stores, Google Cloud Storage, Azure.
 //!
-//! In: names below a bucket and a prefix. Out: objects, each put whole: in one request, or in parts that exist together
-//! once all of them are there. Nothing here is renamed or listed before it is complete, so `sync` has nothing to do.
+//! Input: names below a bucket and a prefix. Output: objects, each written completely: in one request, or in parts that
+//! become visible together when all exist. No object is renamed or listed before it is complete, so `sync` does
+//! nothing.
 //!
-//! Blocks its caller. The requests run on a thread of their own, which keeps connections alive between two calls; a
-//! caller who waits is asked now and then whether it still wants to.
+//! Blocks the caller. Requests run on a separate thread, which keeps connections alive between calls; the cancellation
+//! of a waiting caller is checked periodically.
 
 use super::{Destination, PIECE_BYTES};
 use crate::{Error, ErrorKind, Result};
@@ -22,26 +23,27 @@ use tidalite_storage::fs::File;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// Up to here an object is put in one request. Stores want parts of at least 5 MiB, and all but the last alike.
+/// Size in bytes up to which an object is written in one request. Stores require parts of at least 5 MiB, and equal
+/// parts except the last.
 const PART_BYTES: u64 = 8 << 20;
 
-/// Stores take 10,000 parts.
+/// Largest number of parts; stores accept 10,000.
 const PARTS_MAX: u64 = 9_000;
 
-/// Parts on their way at the same time.
+/// Number of concurrent uploads of parts.
 const UPLOADS: usize = 4;
 
-/// What is fetched at once of an object that is read in order.
+/// Bytes that are prefetched from an object that is read in order.
 const AHEAD_BYTES: u64 = 8 << 20;
 
-/// How often a caller who waits is asked whether it still wants to.
+/// Interval between cancellation checks of a waiting caller.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A store that does not answer for this long is not there.
+/// Limits of retries, after which a store counts as unreachable.
 const RETRIES: usize = 6;
 const RETRY: Duration = Duration::from_secs(60);
 
-/// The schemes of URLs that mean an object store.
+/// URL schemes of object stores.
 pub(super) const SCHEMES: &[&str] = &["s3", "s3a", "gs", "az", "azure", "abfs", "abfss"];
 
 #[derive(Clone, Debug)]
@@ -49,10 +51,10 @@ pub struct Objects(Arc<Shared>);
 
 struct Shared {
     store: Arc<dyn ObjectStore>,
-    /// Where names begin.
+    /// Prefix of all names.
     prefix: Path,
     url: String,
-    /// Only taken when this is dropped.
+    /// Taken only when the value is dropped.
     runtime: Option<Runtime>,
 }
 
@@ -70,7 +72,7 @@ impl Drop for Shared {
     }
 }
 
-/// Credentials and endpoints come from the environment, by the names that the stores' own tools read.
+/// Opens a store. Credentials and endpoints are taken from the environment variables of the stores' own tools.
 pub(super) fn open(url: &str) -> Result<Objects> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -93,8 +95,10 @@ pub(super) fn open(url: &str) -> Result<Objects> {
 }
 
 impl Objects {
+    /// Creates a destination.
+    ///
     /// # Errors
-    /// When the system has no thread left.
+    /// Fails if the system cannot start a thread.
     pub fn new(store: Arc<dyn ObjectStore>, prefix: Path, url: String) -> Result<Objects> {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).thread_name("objects").enable_all().build();
@@ -110,7 +114,7 @@ impl Objects {
         failed(action, &format!("{}/{name}", self.0.url), error)
     }
 
-    /// Waits for some requests; `go_on` may end that.
+    /// Waits for requests; an error of `go_on` ends the wait.
     fn wait<T>(&self, work: impl Future<Output = T>, go_on: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         let runtime = self.0.runtime.as_ref().expect("the runtime is there until this is dropped");
         runtime.block_on(async {
@@ -128,14 +132,14 @@ impl Objects {
         self.wait(work, &mut || Ok(()))?.map_err(|e| self.failed(action, name, e))
     }
 
-    /// An object too large for one request.
+    /// Uploads an object in parts.
     fn put_parts(&self, name: &str, len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
         let path = self.path(name);
         let begun = self.wait(self.0.store.put_multipart(&path), &mut || read(&mut []))?;
         let mut upload = begun.map_err(|e| self.failed("write", name, e))?;
         let put = self.put_all(&mut *upload, name, len, read);
         if put.is_err() {
-            // Parts without an object cost the user money. The store may be what failed: not for long.
+            // Parts without an object cost the user money. The store may have failed, so the wait is short.
             let _ = self.wait(async { tokio::time::timeout(ABORT, upload.abort()).await }, &mut || Ok(()));
         }
         put
@@ -150,7 +154,7 @@ impl Objects {
     ) -> Result<()> {
         let runtime = self.0.runtime.as_ref().expect("the runtime is there until this is dropped");
         let part_bytes = PART_BYTES.max(len.div_ceil(PARTS_MAX));
-        // Dropping it stops what is on its way.
+        // Dropping it cancels the running uploads.
         let mut uploads = JoinSet::new();
         let mut at = 0;
         while at < len || !uploads.is_empty() {
@@ -170,10 +174,10 @@ impl Objects {
     }
 }
 
-/// To call an upload off.
+/// Timeout of cancelling an upload.
 const ABORT: Duration = Duration::from_secs(10);
 
-/// The next bytes of what is copied.
+/// Returns the next bytes to copy.
 fn payload(len: u64, read: &mut dyn FnMut(&mut [u8]) -> Result<()>) -> Result<PutPayload> {
     let mut bytes = vec![0; len as usize];
     bytes.chunks_mut(PIECE_BYTES).try_for_each(read)?;
@@ -235,13 +239,13 @@ impl Destination for Objects {
         let put = self.0.store.put_opts(&path, PutPayload::from(bytes.to_vec()), options);
         match self.wait(put, &mut || Ok(()))? {
             Ok(_) => Ok(()),
-            // An answer may be lost, and its request is made again.
+            // A response may be lost, in which case its request is repeated.
             Err(object_store::Error::AlreadyExists { .. }) if self.read(name)? == bytes => Ok(()),
             Err(object_store::Error::AlreadyExists { .. }) => {
                 let message = format!("{}/{name} is there already, and another one", self.0.url);
                 Err(Error::new(ErrorKind::Conflict, message))
             }
-            // Names of backups have the microsecond in them: where a store cannot promise it, they are distinct still.
+            // Backup names contain the microsecond: they are distinct even if a store does not guarantee it.
             Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) => {
                 self.put_bytes(name, bytes)
             }
@@ -274,13 +278,13 @@ fn failed(action: &str, url: &str, error: object_store::Error) -> Error {
 const CREDENTIALS: &str = "credentials come from the environment of the process that makes the backup: \
     AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME and …_KEY";
 
-/// An object that is read, mostly in order.
+/// An object that is mostly read in order.
 #[derive(Debug)]
 struct Object {
     objects: Objects,
     name: String,
     len: u64,
-    /// The last bytes that were fetched, and where they begin.
+    /// The last fetched bytes, and their position.
     ahead: Mutex<(u64, Vec<u8>)>,
 }
 

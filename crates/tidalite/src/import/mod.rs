@@ -1,13 +1,12 @@
-//! Files become rows: CSV, read in pieces, parsed on several threads, committed in the order of the file.
+//! Imports CSV files: read in pieces, parsed by several threads, committed in the order of the file.
 //!
-//! In: a reader, what is known of the file, where commits go. Out: rows committed, durable as configured, one commit a
-//! piece; for each record that is no row its line, the place and why. A table that does not exist is created by what
-//! the file's first records show ([`CsvPlan`]), before the first row.
+//! Input: a reader, the known properties of the file, and the destination of commits. Output: committed rows, durable
+//! as configured, one commit per piece; for each invalid record its line, the position and the reason. A missing table
+//! is created from the file's first records ([`CsvPlan`]), before the first row.
 //!
-//! Always: pieces are committed in their order, so that rows of one time keep the order they have in the file. When a
-//! record is bad and that ends the import, the rows of the pieces before it stay.
-//! The caller's thread commits; one thread reads and cuts, `threads` parse. Nobody waits for them when an import ends
-//! early: the input may never end.
+//! Invariant: pieces are committed in order, so that rows of equal times keep the order of the file. If an invalid
+//! record ends the import, the rows of the previous pieces remain. The calling thread commits; one thread reads and
+//! splits, `threads` threads parse. An import that ends early does not wait for them, because the input may never end.
 //!
 //! Reading order: [`options`] options; [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits the text
 //! into chunks; [`pipeline`]; [`window`] limits how far parsing runs ahead of commits.
@@ -30,7 +29,7 @@ pub use tidalite_ingest::csv::{
     TimeFormat, has_rows, lines_of,
 };
 
-/// Bytes at the beginning of a file that are looked at for what it is.
+/// Size in bytes of the sample at the beginning of a file.
 pub const SAMPLE_BYTES: usize = 4 << 20;
 
 #[cfg(test)]

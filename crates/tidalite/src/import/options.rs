@@ -262,8 +262,10 @@ impl ImportOption {
         out
     }
 
+    /// Sets the option.
+    ///
     /// # Errors
-    /// The value makes no sense.
+    /// Fails if the value is invalid.
     pub fn set(&self, options: &mut ImportOptions, value: &str) -> Result<(), String> {
         (self.set)(options, value)
     }
@@ -273,7 +275,7 @@ impl ImportOptions {
     /// Plans the import of a text into a table; reads more of the text until there is a row.
     ///
     /// # Errors
-    /// As [`CsvPlan::new`]; the text is not UTF-8 and its bad values would become NULL.
+    /// Fails like [`CsvPlan::new`], or if the text is not UTF-8 and its invalid values would become NULL.
     pub fn plan(&self, text: &mut Text, table: &str, schema: Option<&TableSchema>) -> Result<CsvPlan> {
         text.grow(SAMPLE_BYTES_MAX, |head| has_rows(head, &self.known))?;
         let mut plan = self.plan_sample(&text.head, text.is_whole, table, schema)?;
@@ -284,7 +286,7 @@ impl ImportOptions {
     /// Plans the import from the beginning of a text.
     ///
     /// # Errors
-    /// As [`ImportOptions::plan`].
+    /// Fails like [`ImportOptions::plan`].
     pub fn plan_sample(
         &self,
         sample: &[u8],
@@ -319,10 +321,10 @@ fn refuse_other_encodings(sample: &[u8]) -> Result<()> {
     Err(refused)
 }
 
-/// One ASCII character, or how it is written in a shell.
+/// Parses one ASCII character, or its notation in a shell.
 ///
 /// # Errors
-/// The text is none.
+/// Fails if the text is none.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "\\t" | "tab" => Ok(b'\t'),
@@ -337,7 +339,7 @@ fn character(what: &str, text: &str) -> Result<u8, String> {
     }
 }
 
-/// Columns as a user gives them.
+/// Columns given by a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenColumns {
     pub columns: Vec<(String, ColumnType)>,
@@ -346,10 +348,10 @@ pub struct GivenColumns {
 }
 
 impl GivenColumns {
-    /// Adds a column; `format` is how its values are written.
+    /// Adds a column; `format` is the format of its values.
     ///
     /// # Errors
-    /// The type has no such format.
+    /// Fails if the type has no such format.
     pub fn push(&mut self, name: &str, column_type: ColumnType, format: Option<&str>) -> Result<(), String> {
         use ColumnType::{Byte, Date, Decimal, Double, Float, Int, Long, Short, Timestamp};
         match (column_type, format.filter(|f| !f.is_empty())) {
@@ -367,10 +369,10 @@ impl GivenColumns {
     }
 }
 
-/// Reads `ts TIMESTAMP 'dd/MM/yyyy', "a b" DECIMAL(10,2) '1.234,5'`.
+/// Parses `ts TIMESTAMP 'dd/MM/yyyy', "a b" DECIMAL(10,2) '1.234,5'`.
 ///
 /// # Errors
-/// The text is no such list.
+/// Fails if the text is not such a list.
 pub fn columns(text: &str) -> Result<GivenColumns, String> {
     let mut out = GivenColumns::default();
     let mut rest = text.trim();
@@ -379,7 +381,7 @@ pub fn columns(text: &str) -> Result<GivenColumns, String> {
             Some(quoted) => quoted.split_once('"').ok_or("a quote is not closed")?,
             None => rest.split_once(char::is_whitespace).ok_or_else(|| format!("{rest:?} has no type"))?,
         };
-        // A comma in parentheses belongs to the type, one in quotes to the format.
+        // A comma in parentheses belongs to the type, a quoted one to the format.
         let (mut depth, mut is_quoted) = (0, false);
         let end = behind.char_indices().find(|(_, c)| {
             is_quoted ^= *c == '\'';
@@ -400,10 +402,10 @@ pub fn columns(text: &str) -> Result<GivenColumns, String> {
     Ok(out)
 }
 
-/// A type as SQL names it.
+/// Parses an SQL type name.
 ///
 /// # Errors
-/// The name is that of no type.
+/// Fails if there is no such type.
 pub fn column_type(name: &str) -> Result<ColumnType, String> {
     if let Some(found) = ColumnType::from_sql_name(name) {
         return Ok(found);

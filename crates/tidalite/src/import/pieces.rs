@@ -1,4 +1,4 @@
-//! A text in pieces that end where records do.
+//! Splits a text into pieces that end at ends of records.
 
 use super::text::unreadable;
 use crate::{Error, ErrorKind, Result};
@@ -7,19 +7,19 @@ use tidalite_ingest::csv::{CsvFormat, Splitter, lines_of};
 
 pub type Reader = Box<dyn Read + Send>;
 
-/// A record, or a field in quotes that is never closed, may be so long.
+/// Largest size of a record in bytes, including a quoted field that is never closed.
 pub const RECORD_BYTES_MAX: usize = 256 << 20;
 
 #[derive(Debug)]
 pub struct Piece {
-    /// From 0.
+    /// Counted from 0.
     pub number: u64,
-    /// Of the file, before it.
+    /// Number of lines of the file before the piece.
     pub lines_before: u64,
     pub text: Vec<u8>,
 }
 
-/// Ends after the last piece or the first error, which says how far the file is read.
+/// Iterates over the pieces; ends after the last piece or the first error, which names the position in the file.
 pub struct Pieces {
     reader: Reader,
     splitter: Splitter,
@@ -32,7 +32,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Pieces of about `piece_bytes`. `lines_before` stand before what `reader` gives.
+    /// Creates pieces of about `piece_bytes`. The reader starts after `lines_before` lines.
     #[must_use]
     pub fn new(reader: Reader, format: &CsvFormat, lines_before: u64, piece_bytes: usize) -> Pieces {
         Pieces {
@@ -47,7 +47,7 @@ impl Pieces {
         }
     }
 
-    /// Whole records, none of them only when there is no more.
+    /// Returns complete records; `None` at the end of the file.
     fn read(&mut self) -> Result<Option<Piece>> {
         while !self.is_end {
             self.is_end = fill(&mut self.reader, &mut self.held, self.piece_bytes)?;
@@ -90,7 +90,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Reads so many bytes more; true at the end of the file.
+/// Reads `bytes` more bytes; returns true at the end of the file.
 fn fill(reader: &mut Reader, held: &mut Vec<u8>, bytes: usize) -> Result<bool> {
     let read = reader.take(bytes as u64).read_to_end(held);
     let read = read.map_err(|e| unreadable(&e))?;

@@ -1,4 +1,4 @@
-//! Pieces of a file through reader, parsers and commits.
+//! Passes the pieces of a file through reader, parsers and commits.
 
 use super::pieces::{Piece, Pieces, Reader};
 use super::window::Window;
@@ -12,25 +12,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tidalite_ingest::csv::{BadRecord, CsvParser, Parsed};
 use tidalite_types::Batch;
 
-/// Text that is parsed and committed at a time.
+/// Size in bytes of the text that is parsed and committed at a time.
 const PIECE_BYTES: usize = 2 << 20;
-/// Commits under way.
+/// Largest number of concurrent commits.
 const COMMITS_MAX: usize = 8;
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Of the text.
+    /// Bytes of the text.
     pub bytes: u64,
-    /// Committed and acknowledged.
+    /// Committed and acknowledged rows.
     pub rows: u64,
-    /// Records left out.
+    /// Skipped records.
     pub bad: u64,
-    /// Values of rows that became NULL because they were none of their column, or missing.
+    /// Values of rows that became NULL because they were invalid or missing.
     pub nulled: u64,
 }
 
-/// A record that is no row, or a value that became NULL, with its line in the file, from 1.
+/// An invalid record, or a value that became NULL, with its line in the file, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
     pub line: u64,
@@ -47,22 +47,24 @@ impl std::fmt::Display for Bad {
     }
 }
 
-/// What a parser made of a piece, or of the beginning of what is left of it.
+/// The result of parsing a piece, or the beginning of its rest.
 struct Part {
     piece: u64,
     number: u64,
     is_last: bool,
-    /// Lines of the file before it.
+    /// Number of lines of the file before it.
     lines_before: u64,
     parsed: Parsed,
 }
 
-/// Imports what `reader` gives behind [`CsvPlan::skipped_bytes`]. `commit` takes batches in order; `told` hears of bad
-/// records in order and of progress, and ends the import by an error.
+/// Imports the text of `reader` after [`CsvPlan::skipped_bytes`].
+///
+/// `commit` gets batches in order. `told` gets invalid records in order and the progress, and ends the import by an
+/// error.
 ///
 /// # Errors
-/// Of the reader, of a commit, of `told`; the first bad record under [`OnBad::Abort`]. The hint says how many rows are
-/// in the table all the same.
+/// Fails if the reader, a commit or `told` fails, and at the first invalid record under [`OnBad::Abort`]. The hint
+/// contains the number of rows that were imported before.
 pub fn import_csv(
     plan: &CsvPlan,
     reader: Reader,
@@ -77,7 +79,7 @@ pub fn import_csv(
     let (to_end, end) = sync_channel(1);
     let all = Pieces::new(reader, &plan.detected.format, plan.lines_before, PIECE_BYTES);
     start("tidalite-import-read", move || {
-        // Nobody listens when the import ended early.
+        // The receiver is gone if the import ended early.
         let _ = to_end.send(read_pieces(all, &to_parsers));
     })?;
     let pieces = Arc::new(Mutex::new(pieces));
@@ -94,11 +96,13 @@ pub fn import_csv(
     done
 }
 
-/// The rows of a text that is in memory, behind [`CsvPlan::skipped_bytes`], for commits to come; one batch unless very
-/// much is bad. The progress counts them as committed.
+/// Parses the rows of a text in memory after [`CsvPlan::skipped_bytes`] to batches; one batch unless very many records
+/// are invalid.
+///
+/// The progress counts the rows as committed.
 ///
 /// # Errors
-/// The first bad record under [`OnBad::Abort`].
+/// Fails at the first invalid record under [`OnBad::Abort`].
 pub fn parse_csv(
     plan: &CsvPlan,
     text: &[u8],
@@ -126,7 +130,7 @@ pub fn parse_csv(
 }
 
 impl Progress {
-    /// Counts what is bad, unless that ends the import.
+    /// Counts an invalid record, unless it ends the import.
     fn found(&mut self, lines_before: u64, record: BadRecord, on_bad: OnBad, max: Option<u64>) -> Result<Bad> {
         let bad = Bad { line: lines_before + record.line + 1, record };
         if on_bad == OnBad::Abort {
@@ -157,13 +161,13 @@ fn parser(plan: &CsvPlan, number: u64) -> CsvParser {
     CsvParser::new(&detected.format, &plan.table, &detected.columns, detected.timestamp.as_deref(), seed)
 }
 
-/// So that no file can be made whose symbols collide.
+/// Returns a random seed, so that no file can be crafted whose symbols collide.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0)
 }
 
-/// How many pieces there are.
+/// Sends all pieces and returns their number.
 fn read_pieces(pieces: Pieces, to: &SyncSender<Piece>) -> Result<u64> {
     let mut count = 0;
     for piece in pieces {
@@ -244,7 +248,7 @@ fn commit_pieces(
     }
 }
 
-/// Whether the file was read to its end, and what was read is committed.
+/// Checks that the file was read to its end, and that everything read is committed.
 fn all_read(end: &Receiver<Result<u64>>, committed: u64) -> Result<()> {
     let panicked = |what: &str| Err(Error::new(ErrorKind::Internal, format!("{what} the file panicked")));
     match end.recv() {
@@ -255,7 +259,7 @@ fn all_read(end: &Receiver<Result<u64>>, committed: u64) -> Result<()> {
     }
 }
 
-/// How many pieces were committed when the parsers have no more.
+/// Commits in order and returns the number of committed pieces when the parsers have finished.
 fn commit_in_order(
     parsed: &Receiver<Part>,
     window: &Window,
@@ -295,7 +299,7 @@ fn aborted(bad: &Bad) -> Error {
     error
 }
 
-/// Waits for the oldest commit under way.
+/// Waits for the oldest running commit.
 fn acknowledge(
     under_way: &mut VecDeque<UnderWay>,
     progress: &mut Progress,

@@ -1,4 +1,4 @@
-//! What will be done with a file, before it is.
+//! The plan of an import, made before the import.
 
 use super::{CsvColumn, Detected, Known, NumberFormat, OnBad, Text, TextForm};
 use crate::{Error, ErrorKind, Result};
@@ -11,11 +11,11 @@ use tidalite_types::{ColumnType, PartitionBy, TableSchema};
 pub struct CsvPlan {
     pub table: String,
     pub detected: Detected,
-    /// The table has to be made; `None` when it is there.
+    /// Definition of the table to create; `None` if it exists.
     pub create: Option<CreateTable>,
-    /// Bytes before the first row: a byte order mark, what stands before the names, and the names.
+    /// Bytes before the first row: a byte order mark, lines before the header, and the header.
     pub skipped_bytes: usize,
-    /// Lines of the file before it.
+    /// Number of these lines.
     pub lines_before: u64,
     pub on_bad: OnBad,
     /// The import fails if more records are skipped, or more values are replaced by NULL.
@@ -24,7 +24,7 @@ pub struct CsvPlan {
     pub form: TextForm,
 }
 
-/// How the values of a column are written, where that is not the plain way, as `columns` takes it.
+/// Returns the format of a column's values in the notation of `columns`; `None` for the default format.
 #[must_use]
 pub fn format_of(column: &CsvColumn) -> Option<String> {
     match &column.times {
@@ -36,10 +36,10 @@ pub fn format_of(column: &CsvColumn) -> Option<String> {
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl CsvPlan {
-    /// `sample` is the beginning of the file, all of it when `is_whole`.
+    /// Plans an import. `sample` is the beginning of the file, or all of it if `is_whole` is true.
     ///
     /// # Errors
-    /// The file or what is known of it makes no sense, with its line.
+    /// Fails if the file or its known properties are invalid, with the line.
     pub fn new(
         sample: &[u8],
         is_whole: bool,
@@ -118,7 +118,7 @@ impl CsvPlan {
         format!("CREATE TABLE {} (\n{}\n){};", quoted(&self.table), columns.join(",\n"), timestamp.unwrap_or_default())
     }
 
-    /// The record with the names, in the sample.
+    /// Returns the record with the names in the sample.
     #[must_use]
     pub fn names<'a>(&self, sample: &'a [u8]) -> &'a [u8] {
         let mark = self.skipped_bytes - self.detected.header_bytes;
@@ -127,7 +127,7 @@ impl CsvPlan {
     }
 }
 
-/// The columns that the table gets: a time of day is part of another column.
+/// Returns the columns of the table; a time of day is part of another column.
 fn columns_of(detected: &Detected) -> Vec<(String, ColumnType)> {
     let columns = detected.columns.iter().filter(|c| c.added_to.is_none());
     columns.filter_map(|c| Some((c.name.clone(), c.column_type?))).collect()
@@ -141,7 +141,7 @@ fn partition(detected: &Detected, given: Option<PartitionBy>) -> PartitionBy {
     }
 }
 
-/// A type that was given for a column that the table has with another.
+/// Rejects a given type of a column that differs from the table's.
 fn typed_as_table(known: &Known, schema: &TableSchema) -> Result<()> {
     let other = |(name, given): &(String, ColumnType)| {
         schema.column(name).filter(|c| c.column_type != *given).map(|c| (c.name.clone(), *given, c.column_type))

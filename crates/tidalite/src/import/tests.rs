@@ -6,7 +6,7 @@ use std::io::{Cursor, Read};
 use std::sync::mpsc::{Receiver, channel};
 use tidalite_types::{Command, PartitionBy, Values};
 
-/// About six pieces of rows that count.
+/// Returns about six pieces of numbered rows.
 fn numbers() -> String {
     let mut text = "n,text\n".to_owned();
     (0..700_000).for_each(|i| text += &format!("{i},\"a\nb{}\"\n", i % 7));
@@ -124,7 +124,7 @@ fn a_table_is_created_by_what_the_file_shows_and_found_again_by_the_next_file() 
     database.close().unwrap();
 }
 
-/// Gives what it has, then what comes, and does not end before its sender.
+/// A reader of initial content and then of a channel, which ends only when the sender is dropped.
 struct Waiting(Cursor<Vec<u8>>, Receiver<Vec<u8>>);
 
 impl Read for Waiting {

@@ -1,8 +1,8 @@
 //! Converts the bytes of a file to the input of the CSV reader: decompressed, UTF-8, lines that end in `\n`.
 //!
-//! In: a reader and its known properties. Out: the beginning of the text, the rest of the text, and its encoding and
-//! compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros between
-//! letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are refused by name.
+//! Input: a reader and its known properties. Output: the beginning of the text, the rest of the text, and its encoding
+//! and compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros
+//! between letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are rejected by name.
 
 use super::{Reader, SAMPLE_BYTES};
 use crate::{Error, ErrorKind, Result};
@@ -17,7 +17,7 @@ const PEEK_BYTES: usize = 4 << 10;
 /// Bytes that are decoded at a time.
 const DECODED_BYTES: usize = 64 << 10;
 
-/// How characters are written.
+/// The encoding of characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     #[default]
@@ -28,7 +28,7 @@ pub enum Encoding {
     Windows1252,
 }
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     #[default]
@@ -38,8 +38,10 @@ pub enum Compression {
 }
 
 impl Encoding {
+    /// Parses the name of an encoding.
+    ///
     /// # Errors
-    /// The name is that of no encoding known here.
+    /// Fails for an unknown encoding.
     pub fn from_text(text: &str) -> Result<Option<Encoding>, String> {
         let plain: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         Ok(Some(match plain.as_str() {
@@ -72,8 +74,10 @@ impl fmt::Display for Encoding {
 }
 
 impl Compression {
+    /// Parses the name of a compression.
+    ///
     /// # Errors
-    /// The name is that of no compression known here.
+    /// Fails for an unknown compression.
     pub fn from_text(text: &str) -> Result<Option<Compression>, String> {
         match text.to_ascii_lowercase().as_str() {
             "" | "auto" => Ok(None),
@@ -157,7 +161,7 @@ impl Text {
     /// Reads the first [`SAMPLE_BYTES`] of the text.
     ///
     /// # Errors
-    /// The file cannot be read, or is no text.
+    /// Fails if the file cannot be read, or is not text.
     pub fn open(mut raw: Reader, options: &TextOptions) -> Result<Text> {
         let mut first = read_up_to(&mut raw, PEEK_BYTES)?;
         let compression = options.compression.unwrap_or_else(|| compression_of(&first));
@@ -202,11 +206,10 @@ impl Text {
         Ok(Text { head, is_whole, form, rest: reader })
     }
 
-    /// Reads more of the text, as much as there is already, so that `head` is long enough for `is_enough`; at most `max`
-    /// bytes in all.
+    /// Reads more of the text until `head` satisfies `is_enough`, at most `max` bytes in total.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn grow(&mut self, max: usize, is_enough: impl Fn(&[u8]) -> bool) -> Result<()> {
         while !self.is_whole && self.head.len() < max && !is_enough(&self.head) {
             let wanted = self.head.len().min(max - self.head.len());
@@ -216,7 +219,7 @@ impl Text {
         Ok(())
     }
 
-    /// The text behind its first bytes.
+    /// Returns a reader of the text after its first `skipped` bytes.
     #[must_use]
     pub fn into_reader(mut self, skipped: usize) -> Reader {
         Box::new(Cursor::new(self.head.split_off(skipped)).chain(self.rest))
@@ -283,7 +286,7 @@ fn compression_of(first: &[u8]) -> Compression {
     }
 }
 
-/// Files that begin with these bytes are no text.
+/// Files that begin with these bytes are not text.
 const BINARY: [(&[u8], &str); 8] = [
     (b"PK\x03\x04", "a ZIP archive or a spreadsheet"),
     (b"BZh", "compressed by bzip2"),
@@ -298,7 +301,7 @@ const BINARY: [(&[u8], &str); 8] = [
 fn refuse_binary(first: &[u8]) -> Result<()> {
     let is_utf32 = first.starts_with(b"\xff\xfe\0\0") || first.starts_with(b"\0\0\xfe\xff");
     let what = match BINARY.iter().find(|(begin, _)| first.starts_with(begin)) {
-        // `BZh` may begin a text; then no digit of a block size follows it.
+        // `BZh` may begin a text; then no digit of a block size follows.
         Some((b"BZh", _)) if !first.get(3).is_some_and(|b| (b'1'..=b'9').contains(b)) || first.is_ascii() => {
             return Ok(());
         }
@@ -312,7 +315,7 @@ fn refuse_binary(first: &[u8]) -> Result<()> {
     Err(error)
 }
 
-/// The encoding and the length of its byte order mark.
+/// Returns the encoding and the length of its byte order mark.
 fn encoding_of(first: &[u8], given: Option<Encoding>) -> (Encoding, usize) {
     let marked = match first {
         [0xef, 0xbb, 0xbf, ..] => Some((Encoding::Utf8, 3)),
@@ -344,7 +347,7 @@ fn without_mark(first: &[u8]) -> Encoding {
     }
 }
 
-/// Characters of Windows-1252 from 0x80 to 0x9f; zero where there is none.
+/// Characters of Windows-1252 from 0x80 to 0x9f; zero for undefined ones.
 const WINDOWS_1252: [u16; 32] = [
     0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017d, 0, 0,
     0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0, 0x017e, 0x0178,
@@ -429,12 +432,12 @@ fn windows_1252(raw: &[u8], out: &mut String) -> Result<usize, usize> {
     Ok(raw.len())
 }
 
-/// Tracks whether a byte is inside quotes. A quote opens a quoted field only at the start of the field.
+/// Tracks the quotes of a text. A quote opens a quoted field only at the start of the field.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quotes {
     is_open: bool,
     is_within_field: bool,
-    /// The last byte was a quote that closed the field; another one behind it is a quote of the text.
+    /// The last byte was a quote that closed the field; a following quote is a literal quote.
     has_closed: bool,
 }
 

@@ -1,8 +1,9 @@
-//! How far parsers may be ahead of the commits: what they made waits in memory.
+//! Limits the distance between parsers and commits, because parsed parts wait in memory.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Parsers wait here, whoever commits moves it on. A piece that makes many parts gives only its first before its turn.
+/// Parsers wait here, and the committing thread moves the window. A piece with many parts sends only its first part in
+/// advance.
 #[derive(Debug)]
 pub(super) struct Window {
     pieces: u64,
@@ -12,7 +13,7 @@ pub(super) struct Window {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The piece that is committed next.
+    /// The next piece to be committed.
     next: u64,
     is_closed: bool,
 }
@@ -22,7 +23,7 @@ impl Window {
         Window { pieces: pieces as u64, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Waits until the part of the piece may be made; false when nobody wants it any more.
+    /// Waits until the part of the piece may be sent; returns false if the import has ended.
     pub(super) fn wait(&self, piece: u64, part: u64) -> bool {
         let ahead = if part == 0 { self.pieces } else { 1 };
         let mut state = self.lock();
@@ -62,7 +63,7 @@ mod tests {
                 let (done, window) = (done.clone(), &window);
                 scope.spawn(move || done.send((piece, window.wait(piece, part))));
             }
-            // Neither may go on before this; both do then.
+            // Neither thread may continue before this call; both continue after it.
             window.move_to(1);
             let mut both = [came.recv().unwrap(), came.recv().unwrap()];
             both.sort_unstable();

@@ -1,10 +1,11 @@
-//! Late segments are woven into the segments of their times.
+//! Merges late segments into the segments of their times.
 //!
-//! While rows come that fall everywhere, merges put them beside the segments of their times. Those are woven in when the
-//! table has been at rest for a moment, or when nothing was put beside them for long beside what it would take, but never
-//! later than when there are many. The segments are put in the place of the others by an ordinary edit of the manifest.
+//! If rows arrive for all times, merges write them to late segments. The late segments are compacted when the table has
+//! been idle for a moment, or when no late segment was added for long compared with the cost, but at the latest when
+//! there are many. The segments are replaced by an ordinary edit of the manifest.
 //!
-//! Runs between merges; at rest it is given up when rows pile up or the database closes, and begun again later.
+//! Runs between merges. At idle times it is cancelled when rows accumulate or the database closes, and started again
+//! later.
 
 use super::{Jobs, threads_of};
 use crate::writer::Work;
@@ -19,20 +20,20 @@ use tidalite_storage::merge::compact;
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
 
-/// Of one group: more are woven in whatever else there is to do.
+/// Number of late segments of one group above which it is compacted regardless of other work.
 const LATE_SEGMENTS_MAX: usize = 64;
-/// A table is at rest when nothing came to it for this long.
+/// Time without commits after which a table is idle.
 const REST: Duration = Duration::from_millis(300);
-/// At rest, the pause after a compaction is so many times what that took: rows may come in bursts.
+/// Factor of the pause after a compaction of an idle table, relative to its duration: rows may arrive in bursts.
 const REST_FACTOR: u32 = 4;
-/// While other rows come, late segments are left alone for so many times what it would take to weave them in.
+/// Factor of the wait before a compaction while other rows arrive, relative to its cost.
 const WAIT_FACTOR: u32 = 20;
-/// What weaving a row in takes, about.
+/// Approximate time of compacting a row.
 const ROW_TIME: Duration = Duration::from_nanos(500);
-/// How long a table is left alone where it failed or was given up.
+/// Pause of a table after a failed or cancelled compaction.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What is known of tables that have late segments or had them.
+/// State of tables with present or former late segments.
 #[derive(Debug, Default)]
 pub(super) struct Compactions {
     tables: HashMap<TableId, Late>,
@@ -41,23 +42,23 @@ pub(super) struct Compactions {
 #[derive(Clone, Copy, Debug)]
 struct Late {
     newest: SegmentId,
-    /// Since it is the newest.
+    /// Time since which it is the newest.
     since: Instant,
     paused_until: Option<Instant>,
 }
 
-/// Which groups of late segments to weave in, and when to stop.
+/// The groups of late segments to compact, and the reason to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     All,
-    /// All, until something else is to be done.
+    /// All groups, until other work is due.
     GivesWay,
-    /// Those with very many late segments.
+    /// Groups with very many late segments.
     Many,
 }
 
 impl Jobs {
-    /// Weaves late segments in where it is time for it.
+    /// Compacts late segments that are due.
     pub(super) fn compact_some(&mut self, now: Instant) {
         let (_, tables) = self.shared.tables.all();
         self.compactions.tables.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
@@ -78,12 +79,12 @@ impl Jobs {
         }
     }
 
-    /// Weaves all late segments of a table in, but for groups with a damaged one.
+    /// Compacts all late segments of a table, except for groups with a damaged one.
     pub(super) fn compact_table(&mut self, table: TableId) -> Result<()> {
         self.compact_late(table, Wanted::All).map(drop)
     }
 
-    /// Weaves late segments in where there are very many.
+    /// Compacts groups with very many late segments.
     pub(super) fn compact_many(&mut self, table: TableId) {
         let Some(version) = self.shared.tables.read().get(table).cloned() else { return };
         let now = Instant::now();
@@ -96,7 +97,7 @@ impl Jobs {
         }
     }
 
-    /// False when it was given up in between.
+    /// Returns false if it was cancelled.
     fn compact_late(&mut self, table: TableId, wanted: Wanted) -> Result<bool> {
         let mut left_alone: Vec<SegmentId> = Vec::new();
         loop {
@@ -112,7 +113,7 @@ impl Jobs {
                 return Ok(false);
             }
             let started = Instant::now();
-            // The manifest must not know of a schema that the log could still lose.
+            // The manifest must not refer to a schema that the log could still lose.
             block_on(self.ask(Work::Sync))?;
             let threads = threads_of(self.shared.config.merge_threads);
             let mut next_segment = || self.next_segment();
@@ -172,7 +173,7 @@ impl Compactions {
     }
 }
 
-/// Says why; gives how long to leave the table alone.
+/// Logs the reason, and returns the pause of the table.
 fn could_not(table: &str, error: &Error) -> Duration {
     tracing::warn!(table, %error, "late segments could not be woven in and stay beside those of their times");
     PAUSE

@@ -41,7 +41,7 @@ impl Jobs {
         self.expire_where(now, |_, _| true)
     }
 
-    /// As [`Jobs::expire`], but delays tables whose newest row jumped; `at` is `now` of a monotonic clock.
+    /// Expires like [`Jobs::expire`], but delays tables whose newest row jumped; `at` is `now` of a monotonic clock.
     pub(crate) fn expire_with_care(&mut self, now: i64, at: Instant) -> Vec<(Command, Result<()>)> {
         let wait = self.shared.config.ttl_jump_wait;
         let mut jumps = std::mem::take(&mut self.jumps);
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!((expire(MARCH, Duration::ZERO), count(&db)), (0, 4), "the clock knows better");
         assert_eq!((expire(MARCH + 365 * DAY, Duration::ZERO), count(&db)), (0, 4));
         assert_eq!((expire(MARCH + 365 * DAY, wait / 2), count(&db)), (0, 4));
-        // The row is deleted; the next one begins a wait of its own.
+        // The row is deleted; the next one starts a separate wait.
         run(&db, "DELETE FROM t WHERE ts > '2025'");
         assert_eq!((expire(MARCH + 365 * DAY, wait), count(&db)), (0, 3));
         run(&db, "INSERT INTO t VALUES ('2025-02-28')");

@@ -1,12 +1,12 @@
-//! Quiet partitions are written again for size.
+//! Rewrites quiet partitions for size.
 //!
-//! A partition is quiet when no segment of it was written for a while and it is not the newest of its table, or when
-//! nothing at all came to its table for that long. Its segments are joined and encoded with more effort, compared with
-//! what they were, and put in the place of the old ones by an ordinary edit of the manifest. Late rows make merges write
-//! those they fall into again, as any other; the partition is sealed again when it is quiet again.
+//! A partition is quiet if none of its segments was written for a while and it is not the newest of its table, or if
+//! its table had no commits for that long. Its segments are joined, encoded with more effort, compared with their
+//! sources, and replaced by an ordinary edit of the manifest. Late rows cause merges to rewrite sealed segments like
+//! any other; the partition is sealed again when it is quiet again.
 //!
-//! Runs only while there is nothing to merge, in steps of about a segment; a step is given up when rows pile up or the
-//! database closes, and is begun again later.
+//! Runs only without due merges, in steps of about a segment. A step is cancelled when rows accumulate or the database
+//! closes, and started again later.
 
 use super::{Due, Jobs, TICK, threads_of};
 use crate::writer::Work;
@@ -21,10 +21,10 @@ use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
 
-/// How long a partition that could not be sealed is left alone.
+/// Pause of a partition that could not be sealed.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What is known of partitions, from looking at them now and then.
+/// State of partitions from periodic checks.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
     partitions: HashMap<(TableId, i64), Partition>,
@@ -33,19 +33,19 @@ pub(super) struct Seals {
 
 #[derive(Clone, Copy, Debug)]
 struct Partition {
-    /// The newest segment: a merge gives another.
+    /// The newest segment, which every merge changes.
     newest: SegmentId,
     changed: Instant,
-    /// Nothing to do until another segment comes, or the pause is over.
+    /// No work until a new segment exists or the pause ends.
     is_sealed: bool,
     paused_until: Option<Instant>,
 }
 
 impl Jobs {
-    /// Seals a little, if a partition is due.
+    /// Seals a step if a partition is due.
     pub(super) fn seal_some(&mut self, now: Instant) {
         let quiet = self.shared.config.seal_after;
-        // Looking at all partitions takes a while when there are many.
+        // Checking many partitions takes a while.
         let pause = (quiet / 8).clamp(TICK, Duration::from_secs(10));
         if quiet.is_zero() || self.seals.looked.is_some_and(|at| now - at < pause) {
             return;
@@ -63,7 +63,7 @@ impl Jobs {
                 }
                 match self.seal_partition(table.id, partition, true) {
                     Ok(true) => self.note_sealed(table.id, partition),
-                    // Rows came in between: it is looked at again.
+                    // Rows arrived in the meantime: the partition is checked again.
                     Ok(false) => {}
                     Err(error) => {
                         tracing::warn!(table = table.schema.name, %error, "a partition could not be sealed");
@@ -87,7 +87,7 @@ impl Jobs {
         });
     }
 
-    /// Merges what is staged of a table and seals all of its partitions.
+    /// Merges the staged rows of a table and seals all of its partitions.
     pub(crate) fn seal_table(&mut self, table: TableId) -> Result<()> {
         self.round(&[Due { id: table, keeps: false }])?;
         self.compact_table(table)?;
@@ -106,11 +106,11 @@ impl Jobs {
             || self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes / 8
     }
 
-    /// Seals what is not sealed of a partition; false when it was given up in between.
+    /// Seals the unsealed segments of a partition; returns false if it was cancelled.
     fn seal_partition(&mut self, table: TableId, partition: i64, gives_way: bool) -> Result<bool> {
         let mut failed_at = None;
         loop {
-            // Whoever asked for the seal waits; writers need not.
+            // The caller waits for the seal; writers need not.
             if !gives_way && self.is_busy() {
                 let due = self.due();
                 self.round(&due)?;
@@ -125,7 +125,7 @@ impl Jobs {
             if is_cancelled() {
                 return Ok(false);
             }
-            // The manifest must not know of a schema that the log could still lose.
+            // The manifest must not refer to a schema that the log could still lose.
             block_on(self.ask(Work::Sync))?;
             let threads = if gives_way { 1 } else { self.shared.config.merge_threads };
             let mut next_segment = || self.next_segment();
@@ -145,8 +145,8 @@ impl Jobs {
     }
 }
 
-/// Adjacent segments of a partition that are sealed together: about as many rows as one may have, one of them not
-/// sealed yet.
+/// Returns adjacent segments of a partition to seal together: at most about the rows of one segment, at least one
+/// unsealed.
 fn next_group(table: &TableSnapshot, partition: i64) -> Result<Option<Vec<Arc<Segment>>>> {
     let is_here = |s: &&Arc<Segment>| s.meta().partition == partition && !s.meta().is_late;
     let segments: Vec<_> = table.segments.iter().filter(is_here).cloned().collect();
@@ -155,7 +155,7 @@ fn next_group(table: &TableSnapshot, partition: i64) -> Result<Option<Vec<Arc<Se
         is_open.push(!segment.is_sealed().map_err(Error::from)?);
     }
     let Some(first) = is_open.iter().position(|open| *open) else { return Ok(None) };
-    // Without timestamps a segment's number is its place: those behind one that is written again follow it.
+    // Without timestamps the order of segments is their number, so segments after a rewritten one are rewritten, too.
     if table.schema.designated.is_none() {
         return Ok(Some(segments[first..].to_vec()));
     }
@@ -172,14 +172,14 @@ fn next_group(table: &TableSnapshot, partition: i64) -> Result<Option<Vec<Arc<Se
 }
 
 impl Seals {
-    /// Partitions of a table that have been quiet for so long and are not known to be sealed.
+    /// Returns partitions of a table that have been quiet for `quiet` and are not known to be sealed.
     fn due(&mut self, table: &TableSnapshot, quiet: Duration, now: Instant) -> Vec<i64> {
         let mut newest: HashMap<i64, SegmentId> = HashMap::new();
         for meta in table.segments.iter().map(|s| s.meta()) {
             let id = newest.entry(meta.partition).or_insert(meta.id);
             *id = (*id).max(meta.id);
         }
-        // Those with late segments are to be compacted before.
+        // Partitions with late segments are compacted before.
         newest.retain(|partition, _| !late_of(&table.segments).any(|s| s.meta().partition == *partition));
         let mut due = Vec::new();
         for (partition, newest) in newest {

@@ -1,12 +1,12 @@
-//! When which table is merged.
+//! Decides when each table is merged.
 //!
-//! In: the versions of all tables and the time. Out: the tables that are due, those with most staged bytes first.
+//! Input: the versions of all tables and the time. Output: the due tables, sorted by staged bytes, largest first.
 //!
-//! A merge costs by what it writes, not by what is new: rows that fall into segments make those be written again. So a
-//! table whose rows come in order is merged soon, one whose rows fall everywhere when there is more of it, and the
-//! newest rows of a table that gets late ones stay in staging while more come ([`Watch::kept_from`]), so that the late
-//! ones fall between these and nothing is written twice. Once it is quiet, or where that would be too many, they are kept
-//! apart in segments of their own ([`Watch::tail_from`]).
+//! The cost of a merge depends on the bytes written, not on the new bytes: rows that fall into segments cause these to
+//! be rewritten. A table whose rows arrive in order is therefore merged soon, and a table whose rows arrive for all
+//! times when it has more staged rows. The newest rows of a table with late rows stay staged while more arrive
+//! ([`Watch::kept_from`]), so that late rows fall among them and no row is written twice. When the table is quiet, or
+//! the rows would be too many, they are written to separate segments ([`Watch::tail_from`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,32 +17,32 @@ use tidalite_storage::tables::Staged;
 use tidalite_storage::{Run, TableSnapshot};
 use tidalite_types::{BLOCK_ROWS, TableId, TimeUnit, Txn};
 
-/// A table without commits for this long is merged, so that its rows leave memory.
+/// Time without commits after which a table is merged, so that its rows leave memory.
 const QUIET: Duration = Duration::from_millis(200);
-/// A table with fewer staged rows than this is a trickle...
+/// Number of staged rows below which a table is a trickle...
 const TRICKLE_ROWS: usize = 4096;
-/// ...and not merged more often than this because it is quiet: the same last block would be written again and again.
+/// ...and is not merged more often than this when it is quiet: the same last block would be rewritten again and again.
 const TRICKLE_INTERVAL: Duration = Duration::from_secs(2);
-/// Of trickles only so many are merged in one round: ten thousand tables with a row a second each wait in memory, and a
-/// checkpoint keeps the log short.
+/// Largest number of trickles merged in one round: ten thousand tables with one row per second each wait in memory, and
+/// a checkpoint keeps the log short.
 const TRICKLES_PER_ROUND: usize = 8;
-/// Staged rows are merged at the latest after this long, trickles when it is their turn.
+/// Largest age of staged rows; trickles are merged when it is their turn.
 const STAGED_AGE_MAX: Duration = Duration::from_secs(60);
-/// Of what staging may have, a merge leaves at most this part behind.
+/// Divisor of the staging limit for the rows that a merge leaves staged.
 const KEPT_DIVISOR: usize = 3;
 
 /// A table to be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub id: TableId,
-    /// Whether its newest rows may stay staged: more are coming.
+    /// True if its newest rows may stay staged, because more are expected.
     pub keeps: bool,
 }
 
-/// What decides about all tables.
+/// State that affects all tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Of staged bytes.
+    /// Limit of staged bytes.
     pub staging_bytes: usize,
     pub staged_bytes: usize,
     pub is_log_long: bool,
@@ -53,28 +53,28 @@ pub(super) struct Watch {
     tables: HashMap<TableId, Watched>,
 }
 
-/// When things happened to a table.
+/// Times of events of a table.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     txn: Txn,
     changed: Instant,
     staged_since: Option<Instant>,
     merged: Option<Instant>,
-    /// What was staged after the commit `txn`, in so many runs: adding it up takes a while when there are many tables.
+    /// Size of the staged rows after commit `txn`, for a number of runs: computing it takes a while for many tables.
     staged: (Txn, usize, Staged),
-    /// What the last merge left.
+    /// Size of the rows that the last merge left.
     kept: Staged,
-    /// How late rows were of late, in the unit of the table's timestamp.
+    /// Recent lateness of rows, in the unit of the table's timestamp.
     lag: i64,
 }
 
 impl Watch {
-    /// `tables` in order of their ids.
+    /// Returns the due tables. `tables` must be sorted by id.
     pub fn due(&mut self, tables: &[Arc<TableSnapshot>], limits: Limits, now: Instant) -> Vec<Due> {
         self.tables.retain(|id, _| tables.binary_search_by_key(id, |t| t.id).is_ok());
         let mut candidates: Vec<Candidate> = tables.iter().filter_map(|t| self.look_at(t, limits, now)).collect();
         candidates.sort_unstable_by_key(|c| std::cmp::Reverse((c.is_large, c.bytes)));
-        // Over this whatever is largest goes, however small it is, until there is room again.
+        // Above this size the largest tables are merged, however small, until memory is free.
         let mut to_free = match limits.staged_bytes.checked_sub(limits.staging_bytes / 4 * 3) {
             Some(over) if over > 0 => over + limits.staging_bytes / 2,
             _ => 0,
@@ -111,13 +111,13 @@ impl Watch {
         let is_trickle = rows < TRICKLE_ROWS;
         let was_merged = watched.merged.is_some_and(|at| now - at < TRICKLE_INTERVAL);
         let is_quiet = now - watched.changed >= QUIET && !(is_trickle && was_merged);
-        // What would rewrite much waits longer: half as many merges rewrite half as much. Beside late segments nothing is
-        // rewritten, but there are to be few of them.
+        // Tables whose merge rewrites much wait longer: half as many merges rewrite half as much. With late segments
+        // nothing is rewritten, but their number should stay small.
         let is_cheap = rewritten_rows(table) <= rows as u64;
         let is_soon = is_cheap || late_of(&table.segments).next().is_some();
         let pressure = if is_soon { limits.staging_bytes / 2 } else { limits.staging_bytes / 4 * 3 };
         let is_pressed = limits.staged_bytes > pressure || limits.is_log_long;
-        // What the last merge left behind is no reason for the next one.
+        // Rows left by the last merge are no reason for the next one.
         let (new_rows, new_bytes) = (rows.saturating_sub(watched.kept.rows), bytes.saturating_sub(watched.kept.bytes));
         let is_large =
             new_bytes > limits.staging_bytes / 8 && (is_pressed || is_cheap) || is_pressed && new_rows >= BLOCK_ROWS;
@@ -125,45 +125,47 @@ impl Watch {
         Some(Candidate { id: table.id, bytes, is_trickle, is_large, is_due, keeps: !is_due })
     }
 
-    /// Notes the end of a merge of `table`, successful or not, and what is staged of it now.
+    /// Records the end of a merge of `table`, successful or not, and the size of its staged rows.
     pub fn merged(&mut self, table: TableId, left: Staged, now: Instant) {
         if let Some(watched) = self.tables.get_mut(&table) {
-            // What came since has its own time to wait.
+            // Later rows have a separate wait.
             (watched.merged, watched.kept, watched.staged_since) = (Some(now), left, None);
         }
     }
 
-    /// The timestamp from which on a merge leaves rows staged: late ones are still to come between them. `None` where
-    /// that would leave too much.
+    /// Returns the timestamp from which on a merge leaves rows staged, because late rows are expected among them.
+    ///
+    /// Returns `None` if too many rows would be left.
     pub fn kept_from(&self, table: &TableSnapshot, staging_bytes: usize) -> Option<i64> {
         let (from, designated) = (self.tail_from(table)?, table.schema.designated?);
         let is_taken =
             |run: &&Arc<Run>| run.time_range.1 < from || run.timestamps(designated).iter().all(|ts| *ts < from);
-        // Runs go as a whole, and only those before the first that has such a row.
+        // Runs are taken completely, and only those before the first one with such a row.
         let kept = table.runs.iter().skip_while(is_taken).map(|run| run.byte_count()).sum::<usize>();
         (kept <= staging_bytes / KEPT_DIVISOR).then_some(from)
     }
 
-    /// Whether nothing came to the table for this long.
+    /// Returns true if the table had no commits for this long.
     pub fn is_quiet(&self, table: TableId, long: Duration, now: Instant) -> bool {
         self.tables.get(&table).is_some_and(|w| now - w.changed >= long)
     }
 
-    /// Learns how late the rows about to be merged are.
+    /// Learns the lateness of the rows that are about to be merged.
     pub fn note_lateness(&mut self, table: &TableSnapshot, lag_max: Duration) {
         let Some((_, unit)) = table.schema.timestamp() else { return };
         let Some(watched) = self.tables.get_mut(&table.id) else { return };
         let (late, has_import) = lateness(table, in_unit(lag_max, unit));
-        // Beside an import of old rows the others are too few to tell that the jitter is over.
+        // During an import of old rows the other rows are too few to show that the lateness decreased.
         watched.lag = late.max(if has_import { watched.lag } else { watched.lag / 4 * 3 });
     }
 
-    /// The timestamp from which on the rows of a merge are kept apart: late rows will still fall between them.
+    /// Returns the timestamp from which on the rows of a merge are written to separate segments, because late rows are
+    /// expected among them.
     pub fn tail_from(&self, table: &TableSnapshot) -> Option<i64> {
         let lag = match (table.schema.lag_us, table.schema.timestamp()) {
             (Some(lag_us), Some((_, unit))) => in_unit(Duration::from_micros(lag_us), unit),
             _ => {
-                // A little more than seen: the next one may be later.
+                // A little more than observed, because the next row may be later.
                 let lag = self.tables.get(&table.id)?.lag;
                 lag.saturating_add(lag / 4)
             }
@@ -182,7 +184,7 @@ struct Candidate {
     keeps: bool,
 }
 
-/// Rows of segments that staged rows fall into, or more.
+/// Returns an upper bound of the rows in segments that staged rows fall into.
 fn rewritten_rows(table: &TableSnapshot) -> u64 {
     if table.schema.designated.is_none() {
         return 0;
@@ -192,8 +194,11 @@ fn rewritten_rows(table: &TableSnapshot) -> u64 {
     touched.map(|s| s.rows()).sum()
 }
 
-/// By how much the oldest staged row is older than the newest row before its run. What comes later than `lag_max` is an
-/// import of old rows and says nothing about the next ones: it is left out, and told.
+/// Returns the lateness of the oldest staged row relative to the newest row before its run.
+///
+/// The flag is true if there is an import of old rows.
+///
+/// Rows later than `lag_max` are an import of old rows and are ignored, because they do not predict the next rows.
 fn lateness(table: &TableSnapshot, lag_max: i64) -> (i64, bool) {
     let mut newest = table.segments.iter().map(|s| s.time_range().1).max();
     let (mut latest, mut has_import) = (0, false);

@@ -1,7 +1,7 @@
-//! A damaged log: the commits before the damage are kept, those behind it are moved aside and named.
+//! Repairs a damaged log: keeps the commits before the damage, and moves and reports the commits after it.
 //!
-//! The rows that a recovery up to the damage finds go to a new checkpoint, as of the last commit that anything in the
-//! folder knows of; so numbers of commits that are lost are never given again. Then the log is not needed any more.
+//! The rows of a recovery up to the damage are written to a new checkpoint of the last commit known in the folder, so
+//! that numbers of lost commits are never reused. The log is then no longer needed.
 
 use super::{Aside, Lost, RepairReport};
 use crate::Result;
@@ -23,7 +23,7 @@ use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{Error, Tables};
 use tidalite_types::{TableId, Txn};
 
-/// `is_torn` when the manifest ends with something that is no edit.
+/// Repairs the log. `is_torn` is true if the manifest ends with an incomplete edit.
 pub(super) fn repair(
     fs: &Arc<dyn Fs>,
     state: &State,
@@ -34,7 +34,7 @@ pub(super) fn repair(
     let found = inspect(&**fs, state.checkpoint.txn, &mut |_, _| Ok(()))?;
     let Some(damage) = &found.damage else { return Ok(()) };
     if is_torn && damage.file == 0 && damage.at == 0 {
-        // Files at the front go only after the edit of a checkpoint.
+        // Files at the front are removed only after the edit of a checkpoint.
         return Err(super::beyond_repair(&format!("the last edit of the manifest is damaged ({})", damage.problem)));
     }
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
@@ -44,7 +44,7 @@ pub(super) fn repair(
     for file in &found.files[damage.file..] {
         aside.keep(file, &why, report)?;
     }
-    // What the recovery found becomes the checkpoint, from here on the log does not matter.
+    // The recovered state becomes the checkpoint; from here on the log is obsolete.
     let last = last_known(&found, damage, state);
     let number = state.checkpoint.file + 1;
     let mut writer = CheckpointWriter::create(&**fs, number)?;
@@ -62,16 +62,16 @@ pub(super) fn repair(
     changes.push(Change::Checkpoint(Checkpoint { txn: last, file: number }));
     manifest.edit(&changes)?;
     drop(above);
-    // Before the files of the log: the mark names one of them.
+    // Before the log files, because the mark names one of them.
     mark::remove(&**fs)?;
-    // The damaged ones first: what is before them is sound by itself.
+    // The damaged files first, because the files before them are consistent by themselves.
     for file in found.files.iter().skip(damage.file).chain(found.files.iter().take(damage.file)) {
         match fs.remove(file) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             removed => removed.map_err(|e| io("remove", file, e))?,
         }
     }
-    // Files of earlier builds are in a folder of their own, and a folder may be missing together with its files.
+    // Files of earlier builds are in a separate folder, and a folder may be missing with its files.
     for folder in [FOLDER, OLD_FOLDER].map(Path::new) {
         match fs.sync_dir(folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -85,11 +85,11 @@ pub(super) fn repair(
 
 type Persisted = tidalite_ingest::recover::Persisted;
 
-/// The tables as the log before the damage leaves them, on a disk in memory.
+/// Returns the tables after a recovery of the log before the damage, on an overlay in memory.
 fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<(Arc<dyn Fs>, Tables, Persisted)> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
-    // The mark covers commits that this recovery leaves out.
+    // The mark covers commits that this recovery omits.
     mark::remove(&*above)?;
     for (index, path) in found.files.iter().enumerate().skip(damage.file) {
         if index == damage.file && damage.at > 0 {
@@ -105,7 +105,7 @@ fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<
     Ok((above, recovered.versions.into(), recovered.persisted))
 }
 
-/// The greatest commit that anything speaks of.
+/// Returns the greatest commit number that occurs anywhere.
 fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
     let tables =
         state.tables.values().flat_map(|t| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.schema_txn]);
@@ -114,7 +114,7 @@ fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
     tables.chain(behind).chain(marked).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))
 }
 
-/// The text that goes with the files, and the rows that are gone.
+/// Returns the text for the quarantine, and the lost rows.
 fn losses(
     found: &Inspected,
     damage: &LogDamage,
@@ -136,7 +136,7 @@ fn losses(
         let _ = writeln!(why, "commit {txn} is whole:");
         for (table, count) in tables {
             let name = names.get(table).map_or("created behind the damage", String::as_str);
-            // A merge may have been faster than the damage.
+            // A merge may have preceded the damage.
             let is_merged = state.tables.get(table).is_some_and(|t| t.merged >= *txn);
             let is_kept = if is_merged { ", which are in segments" } else { "" };
             let _ = writeln!(why, "  {count} rows of table {table} ({name}){is_kept}");

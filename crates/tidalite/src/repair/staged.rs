@@ -1,7 +1,6 @@
-//! A damaged checkpoint: the rows of its whole chunks, as a new one.
+//! Repairs a damaged checkpoint: writes the rows of its intact chunks to a new one.
 //!
-//! Strings that got lost with a chunk are replaced as in [`super::symbols`], so that the rows and commits that have
-//! their ids stay.
+//! Strings of lost chunks are replaced as in [`super::symbols`], so that rows and commits with their ids remain valid.
 
 use super::symbols::placeholder;
 use super::{Aside, Lost, RepairReport};
@@ -31,7 +30,7 @@ pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mu
         mender.before(&op, &mut all);
         all.push(op);
     }
-    // The log goes on with ids behind those that were lost.
+    // The log continues with ids after the lost ones.
     let mut deletes_staged = false;
     let _ = inspect(&**fs, state.checkpoint.txn, &mut |_, ops| {
         ops.iter().for_each(|op| mender.before(op, &mut all));
@@ -39,7 +38,7 @@ pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mu
         Ok(())
     });
     if deletes_staged && !gaps.is_empty() {
-        // It counts rows, of which some are gone now: others would be deleted in their place.
+        // Deletions count rows, some of which are lost: other rows would be deleted instead.
         let message = format!("{error}, and the log deletes rows that were staged before");
         return Err(super::beyond_repair(&message));
     }
@@ -64,7 +63,7 @@ pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mu
     Ok(())
 }
 
-/// The operations of the whole chunks, and the bytes between them.
+/// Returns the operations of the intact chunks, and the byte ranges between them.
 fn whole_ops(fs: &dyn Fs, path: &std::path::Path) -> (Vec<Op>, Vec<(usize, usize)>) {
     let Ok(file) = fs.open(path) else { return (Vec::new(), vec![(0, 0)]) };
     let mut bytes = vec![0; file.len().unwrap_or(0) as usize];
@@ -75,7 +74,8 @@ fn whole_ops(fs: &dyn Fs, path: &std::path::Path) -> (Vec<Op>, Vec<(usize, usize
     while at < bytes.len() && !(at + super::CHUNK_HEADER == bytes.len() && bytes[at..].iter().all(|b| *b == 0)) {
         match super::chunk_at(&bytes, at).and_then(ops_of) {
             Some((ops, len)) => {
-                // Dead rows follow their run and are counted from its end: without it they would be another's.
+                // Deleted rows follow their run and are counted from its end: without the run they would refer to
+                // another one.
                 let is_orphan =
                     gaps.last().is_some_and(|(_, to)| *to == at) && ops.first().is_some_and(is_delete_of_staged);
                 match (is_orphan, gaps.last_mut()) {
@@ -107,7 +107,7 @@ fn ops_of(payload: &[u8]) -> Option<(Vec<Op>, usize)> {
     Some((ops, payload.len() + super::CHUNK_HEADER))
 }
 
-/// How many strings are known of each symbol column, while operations are read in order.
+/// The number of known strings of each symbol column, while operations are read in order.
 struct Mender {
     known: HashMap<(TableId, ColumnId), usize>,
 }
@@ -126,7 +126,7 @@ impl Mender {
         Ok(Mender { known })
     }
 
-    /// What has to come before an operation, so that every id it takes for known is.
+    /// Adds the operations before `op` that define every id that it expects.
     fn before(&mut self, op: &Op, out: &mut Vec<Op>) {
         match op {
             Op::Symbols { table, entries } => {

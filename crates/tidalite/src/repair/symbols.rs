@@ -1,7 +1,7 @@
-//! A damaged symbol file: its strings out of what is whole of it, of the checkpoint and of the log.
+//! Repairs a damaged symbol file from its intact parts, the checkpoint and the log.
 //!
-//! A string that nothing has any more is replaced by one that says so, because rows have its id: they stay, and their
-//! symbol can be told from every other.
+//! A lost string is replaced by a placeholder, because rows have its id: the rows remain, and their symbol stays
+//! distinct from all others.
 
 use super::{Aside, Lost, RepairReport};
 use crate::Result;
@@ -20,7 +20,7 @@ use tidalite_storage::symbol_file::{self, Entries, decode_entries, encode_entrie
 use tidalite_storage::{Error, Segment};
 use tidalite_types::{ColumnId, ColumnType, TableId, Txn, Views};
 
-/// Strings by column and id, those not known absent.
+/// Strings by column and id; `None` for unknown ones.
 type Known = BTreeMap<ColumnId, Vec<Option<Vec<u8>>>>;
 
 pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mut RepairReport) -> Result<()> {
@@ -57,7 +57,7 @@ fn rebuild(
     }
     aside.keep(&path, &why, report)?;
     let bytes = to_bytes(&known, table.symbol_bytes);
-    // Nothing behind what counts may come to life when the manifest says that more counts.
+    // Bytes after the valid length must not become valid when the manifest increases the length.
     if let Ok(file) = fs.open_write(&path) {
         let len = file.len().map_err(|e| io("read", e))?.min(table.symbol_bytes);
         file.set_len(len).map_err(|e| io("truncate", e))?;
@@ -79,7 +79,7 @@ fn rebuild(
     Ok(())
 }
 
-/// The entries of the chunks that are whole, wherever they begin.
+/// Returns the entries of the intact chunks, at any position.
 fn whole_entries(fs: &dyn Fs, path: &Path, len: u64) -> Vec<Entries> {
     let Ok(file) = fs.open(path) else { return Vec::new() };
     let mut bytes = vec![0; file.len().unwrap_or(0).min(len) as usize];
@@ -116,7 +116,7 @@ fn add(known: &mut Known, entries: &Entries) {
     }
 }
 
-/// Strings get into the checkpoint and the log before they get into the file.
+/// Collects strings from the checkpoint and the log, which contain strings before the symbol file does.
 fn from_commits(fs: &dyn Fs, state: &State, table: TableId, known: &mut Known) {
     let mut take = |op: Op| {
         if let Op::Symbols { table: of, entries } = op
@@ -125,7 +125,7 @@ fn from_commits(fs: &dyn Fs, state: &State, table: TableId, known: &mut Known) {
             add(known, &entries);
         }
     };
-    // As far as they can be read: their own damage is for their own repair.
+    // As far as they are readable: their damage is repaired separately.
     if state.checkpoint.file != 0 {
         let _ = checkpoint::read(fs, state.checkpoint.file, |op| {
             take(op);
@@ -138,7 +138,7 @@ fn from_commits(fs: &dyn Fs, state: &State, table: TableId, known: &mut Known) {
     });
 }
 
-/// Makes room for every id that a segment has.
+/// Adds placeholders for every id in a segment.
 fn needed_by_segments(fs: &Arc<dyn Fs>, id: TableId, table: &TableState, known: &mut Known) -> Result<()> {
     let store = SegmentStore::new(fs.clone(), 0);
     for meta in table.segments.values() {
@@ -154,7 +154,7 @@ fn needed_by_segments(fs: &Arc<dyn Fs>, id: TableId, table: &TableState, known: 
     Ok(())
 }
 
-/// Puts something into every gap; gives the ids it did that for.
+/// Fills every gap; returns the filled ids.
 fn fill(known: &mut Known) -> HashMap<ColumnId, Vec<usize>> {
     let mut lost = HashMap::new();
     for (&column, strings) in known {
@@ -178,7 +178,7 @@ pub(super) fn placeholder(id: usize) -> Vec<u8> {
     format!("<lost symbol {id}>").into_bytes()
 }
 
-/// A symbol file of at least `len` bytes: how much of it counts never goes back.
+/// Returns a symbol file of at least `len` bytes: its valid length never decreases.
 fn to_bytes(known: &Known, len: u64) -> Vec<u8> {
     let mut payload = Encoder::new();
     for (&column, strings) in known {
@@ -188,7 +188,7 @@ fn to_bytes(known: &Known, len: u64) -> Vec<u8> {
     }
     let mut bytes = super::chunk(&payload.bytes);
     if (bytes.len() as u64) < len {
-        // A column that no table has.
+        // A column id that no table has.
         let head = super::CHUNK_HEADER + 16;
         let mut strings = Views::new();
         strings.push(&vec![0; (len as usize - bytes.len()).saturating_sub(head)]);

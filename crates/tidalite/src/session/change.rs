@@ -1,7 +1,7 @@
-//! DELETE and UPDATE: the rows are found in a snapshot, then changed by a commit if they still are where they were.
+//! DELETE and UPDATE: rows are found in a snapshot, then changed by a commit if they have not moved.
 //!
-//! Statements that change rows of one table take turns. What can come in between are merges, which move rows, and
-//! commits that replace some; then the rows are looked for again, at last while merges are held off.
+//! Statements that change rows of one table run one after another. In between, merges may move rows, and commits may
+//! replace rows. The rows are then located again, finally with merges on hold.
 
 use super::returning::rows_hit;
 use super::{Changed, Session, returning};
@@ -18,12 +18,12 @@ use tidalite_query::{CancelToken, Target, to_batch};
 use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{Batch, TableId};
 
-/// From this attempt on merges of the table are held off.
+/// Attempt from which on merges of the table are on hold.
 pub(crate) const HOLD_FROM: usize = 2;
-/// What then still moves rows are statements that drop partitions and the like, and rows that are replaced.
+/// Largest number of attempts. After that only dropped partitions and replaced rows can interfere.
 pub(crate) const ATTEMPTS: usize = 50;
 
-/// Whose turn it is to change rows, by table.
+/// Locks of tables whose rows change.
 #[derive(Debug, Default)]
 pub(crate) struct Changing(Mutex<HashMap<TableId, Arc<AsyncMutex<()>>>>);
 
@@ -46,7 +46,7 @@ pub(super) async fn update(session: &Session, update: Update, cancel: &CancelTok
     change(session, "UPDATE", wanted, cancel).await
 }
 
-/// What a statement asks for.
+/// The request of a statement.
 struct Wanted<'a> {
     table: &'a Name,
     query: Option<&'a Query>,
@@ -56,7 +56,7 @@ struct Wanted<'a> {
 
 async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel: &CancelToken) -> Result<Changed> {
     let Wanted { table, query, columns, returning } = wanted;
-    // What it returns is refused before anything is changed.
+    // The RETURNING clause is checked before anything is changed.
     if let Some(returning) = returning {
         session.engine()?.check(&session.catalog(), returning, cancel).await?;
     }
@@ -81,7 +81,7 @@ async fn change(session: &Session, tag: &'static str, wanted: Wanted<'_>, cancel
         if hit.iter().all(|mask| mask.dead() == 0) {
             return session.changed(tag, 0, &table.text, returned, cancel).await;
         }
-        // Views are told at which times rows changed.
+        // Views require the times of changed rows.
         let times = if session.host.is_followed(id) { seen.times_of(&hit)? } else { Vec::new() };
         let change = RowChange { seen, hit, rows, times, is_exact: returned.is_some(), added: None, view: None };
         if let Some(changed) = session.host.change(change).await? {
@@ -112,7 +112,7 @@ pub(crate) fn all_rows(seen: &TableSnapshot) -> Vec<Mask> {
     segments.chain(runs).map(alive).collect()
 }
 
-/// The rows the statement is about, and what they become.
+/// Returns the matching rows and their new values.
 async fn matching(
     session: &Session,
     table: &Name,
@@ -131,7 +131,7 @@ async fn matching(
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         let addresses = batch.column(0).as_primitive::<Int64Type>().values();
-        // One that was paired with several other rows comes again.
+        // A row that was joined with several rows occurs several times.
         let is_first = |&address: &i64| hit[(address >> 32) as usize].kill(address as u32 as usize);
         let is_first: BooleanArray = addresses.iter().map(is_first).map(Some).collect();
         if targets.is_empty() || is_first.true_count() == 0 {
@@ -153,7 +153,7 @@ async fn matching(
     Ok((hit, batches))
 }
 
-/// The columns assigned, then all others.
+/// Returns the assigned columns, then all others.
 fn targets(table: &TableSnapshot, assigned: &[Name]) -> Result<Vec<Target>> {
     let mut targets = super::write::targets(&table.schema, assigned)?;
     let others: Vec<Target> = super::write::targets(&table.schema, &[])?
@@ -164,8 +164,8 @@ fn targets(table: &TableSnapshot, assigned: &[Name]) -> Result<Vec<Target>> {
     Ok(targets)
 }
 
-/// Addresses ascend with time and, among rows of the same time, with the order of arrival, which updated rows keep
-/// among themselves.
+/// Sorts by address: addresses ascend with time and, for equal times, with the order of arrival, which updated rows
+/// keep.
 fn in_order_of_arrival(batches: Vec<RecordBatch>) -> Result<Vec<RecordBatch>> {
     let addresses = |batch: &RecordBatch| batch.column(0).as_primitive::<Int64Type>().values().to_vec();
     let all: Vec<i64> = batches.iter().flat_map(addresses).collect();

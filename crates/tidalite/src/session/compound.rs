@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tidalite_query::statement::{Compound, Delete, Step};
 use tidalite_query::{CancelToken, Frame, QueryResult, Statement, renamed};
 
-/// Rows that steps return, and those of the answer where they are held until the commit.
+/// Size limit of rows that steps return, and of the result if it is held until the commit.
 const ROWS_BYTES_MAX: usize = 512 << 20;
 
 pub(super) fn run<'a>(
@@ -42,7 +42,7 @@ pub(super) fn run<'a>(
     .boxed()
 }
 
-/// Runs the statement as a transaction of its own.
+/// Runs the statement as a separate transaction.
 async fn alone(session: &Session, compound: &Compound, cancel: &CancelToken) -> Result<Changed> {
     let memory = &session.shared.transactions;
     let own = Arc::new(TransactionHost::new(session.host.clone(), Isolation::RepeatableRead, memory));
@@ -102,7 +102,7 @@ impl Session {
     }
 }
 
-/// Refuses a MERGE in which several rows change the same row.
+/// Rejects a MERGE in which several rows change the same row.
 async fn once_each(part: &Session, pairs: &Delete, cancel: &CancelToken) -> Result<()> {
     let (Some(query), seen) = (&pairs.query, super::change::find(part, &pairs.table)?) else { return Ok(()) };
     let engine = part.engine()?;
@@ -134,7 +134,7 @@ async fn gathered(result: QueryResult) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// The same rows, computed.
+/// Returns the same rows, computed completely.
 async fn held(result: QueryResult) -> Result<QueryResult> {
     let (columns, schema, timestamp) = (result.columns.clone(), result.schema.clone(), result.timestamp);
     let batches = gathered(result).await?;

@@ -1,8 +1,8 @@
-//! INSERT … ON CONFLICT where rows that are there have a say: DO UPDATE with expressions or a condition, and DO NOTHING
-//! that gives its rows back.
+//! INSERT … ON CONFLICT that depends on existing rows: DO UPDATE with expressions or a condition, and DO NOTHING with
+//! RETURNING.
 //!
-//! As with UPDATE, what becomes of rows is found in a snapshot and done by a commit if they still are where they were, and
-//! if nobody brought a row of the same time meanwhile. The commit is one: rows replaced and rows added, or neither.
+//! Like UPDATE, the rows are found in a snapshot and changed by a commit if they have not moved, and if no row of the
+//! same time was inserted in the meantime. Replaced and added rows are one commit.
 
 use super::change::{ATTEMPTS, HOLD_FROM, find, internal};
 use super::{Changed, Session, returning};
@@ -17,7 +17,7 @@ use tidalite_query::{CancelToken, Conflicting, to_batch};
 use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{Batch, ColumnId};
 
-/// Columns before those of the table: the address of the row that is there, and how many have the same keys.
+/// Columns before the table's: the address of the existing row, and the number of rows with the same keys.
 const BEFORE: usize = 2;
 
 pub(super) async fn insert(
@@ -56,13 +56,13 @@ pub(super) async fn insert(
     ))
 }
 
-/// What is to be done to a version of the table.
+/// Changes of a version of the table.
 struct Found {
-    /// The rows that are replaced.
+    /// The replaced rows.
     hit: Vec<Mask>,
-    /// What they become, and the rows that are new.
+    /// Their new values, and the new rows.
     rows: Vec<Batch>,
-    /// The times of those that are new.
+    /// The times of the new rows.
     added: Vec<i64>,
 }
 
@@ -112,7 +112,7 @@ async fn found(
     Ok(Found { hit, rows: batches.into_iter().map(|(_, batch)| batch).collect(), added })
 }
 
-/// As PostgreSQL has it: which of the rows would be the last is not the statement's to say.
+/// As in PostgreSQL, several rows may not update the same row: their order is undefined.
 fn refuse_twice(batch: &RecordBatch, conflict: &OnConflict) -> Result<()> {
     let counts = batch.column(1).as_primitive::<Int64Type>();
     if counts.values().iter().all(|count| *count < 2) {

@@ -1,8 +1,8 @@
-//! COPY: rows from files and clients into tables, and of queries into files.
+//! COPY: rows from files and clients to tables, and from queries to files.
 //!
-//! CSV comes in through [`crate::import`], Parquet as an INSERT of what `read_parquet` gives. What was copied in so far
-//! is held until [`HELD_BYTES`] and then committed piece by piece: a smaller copy is one commit, all of it or nothing.
-//! A file is written beside its name and gets it when it is whole.
+//! CSV is read by [`crate::import`], Parquet by an INSERT from `read_parquet`. Copied rows are held up to
+//! [`HELD_BYTES`] and then committed piece by piece: a smaller copy is one commit. A file is written under a temporary
+//! name and renamed when it is complete.
 
 use super::{Changed, Host, Session, copy_text, write};
 use crate::import::{
@@ -22,13 +22,13 @@ use tidalite_query::{CancelToken, CsvStyle, FileWriter, QueryResult, Statement};
 use tidalite_types::schema::same_name;
 use tidalite_types::{Batch, Command, PartitionBy, TableSchema};
 
-/// Rows held before the first of them are committed, as they take memory.
+/// Memory of held rows before the first commit, in bytes.
 const HELD_BYTES: usize = 32 << 20;
-/// Rows of a commit of those that a query gives.
+/// Number of rows of a commit of query results.
 const COMMIT_ROWS: u64 = 1_000_000;
-/// Threads that parse one file.
+/// Number of threads that parse one file.
 const THREADS: usize = 2;
-/// Batches waiting to be written to a file.
+/// Number of batches that wait to be written to a file.
 const BATCHES_WAITING: usize = 2;
 
 pub(super) async fn copy(session: &Session, copy: Copy, cancel: &CancelToken) -> Result<Changed> {
@@ -65,7 +65,7 @@ async fn from_file(session: &Session, copy: Copy, file: Name, cancel: &CancelTok
     super::upkeep::apart(move || rows_in(&host, &copy, Box::new(opened), &cancel)).await
 }
 
-/// Reads text into a table; blocks.
+/// Reads text to a table; blocks.
 pub(crate) fn rows_in(
     host: &Arc<dyn Host>,
     copy: &Copy,
@@ -148,7 +148,7 @@ pub(crate) fn import_options(copy: &Copy) -> Result<ImportOptions> {
     Ok(options)
 }
 
-/// What is in the text, by what is said of it, then by the table, then by how it looks.
+/// Plans the import from the options, then from the table, then from the content of the text.
 fn plan(
     copy: &Copy,
     options: ImportOptions,
@@ -168,7 +168,7 @@ fn plan(
             let message = format!("the first record has {found} fields, and COPY names {wanted} columns");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        // By position: names in a header do not matter, notations do.
+        // Columns are matched by position: names in a header are ignored, formats are used.
         for (column, of_table) in plan.detected.columns.iter_mut().zip(&schema.columns) {
             if column.column_type != Some(of_table.column_type) {
                 (column.times, column.numbers) = (None, Default::default());
@@ -196,7 +196,7 @@ fn plan(
     Ok(plan)
 }
 
-/// The table with the columns named only, in their order.
+/// Returns the table with only the named columns, in their order.
 fn narrowed(schema: &TableSchema, names: &[Name]) -> Result<TableSchema> {
     if names.is_empty() {
         return Ok(schema.clone());
@@ -212,7 +212,7 @@ fn narrowed(schema: &TableSchema, names: &[Name]) -> Result<TableSchema> {
     Ok(TableSchema { columns, ..schema.clone() })
 }
 
-/// Rows on their way into a table.
+/// Commits rows to a table.
 struct Sink {
     host: Arc<dyn Host>,
     held: Vec<Batch>,
@@ -239,7 +239,7 @@ impl Sink {
     }
 }
 
-/// Columns are found by their names, as Parquet has them.
+/// Copies from Parquet, matching columns by name.
 async fn from_parquet(session: &Session, copy: Copy, file: &Name, cancel: &CancelToken) -> Result<Changed> {
     let CopyWhat::Table { table, columns } = copy.what else {
         return Err(Error::new(ErrorKind::Internal, "rows are copied into a table"));
@@ -311,7 +311,7 @@ async fn to_file(session: &Session, copy: &Copy, file: &Name, cancel: &CancelTok
         null: copy.null.clone().unwrap_or_default(),
     };
     let (sender, mut batches) = tokio::sync::mpsc::channel::<arrow::array::RecordBatch>(BATCHES_WAITING);
-    // Dropped before the end, it leaves no file behind.
+    // Dropped before the end, the file is removed.
     let is_whole = Arc::new(AtomicBool::new(false));
     let at_end = is_whole.clone();
     let writing = super::upkeep::apart(move || {
@@ -336,7 +336,7 @@ async fn to_file(session: &Session, copy: &Copy, file: &Name, cancel: &CancelTok
     });
     let reading = async move {
         while let Some(batch) = stream.next().await {
-            // The writer's error is the one to tell.
+            // The error of the file writer is reported.
             if sender.send(batch?).await.is_err() {
                 return Ok(());
             }
@@ -368,7 +368,7 @@ fn unusable(file: &Name, done: &str, error: &std::io::Error) -> Error {
     unusable
 }
 
-/// A file that is not whole yet, under a name of its own.
+/// An incomplete file with a temporary name.
 struct Part {
     path: PathBuf,
     is_done: bool,

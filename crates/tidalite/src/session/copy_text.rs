@@ -1,20 +1,20 @@
-//! PostgreSQL's text format of COPY as CSV: what the importer reads.
+//! Converts PostgreSQL's text format of COPY to CSV for the importer.
 //!
-//! In: lines of fields with tabs between them, `\N` for NULL, backslashes before what would be misread. Out: the same
-//! rows with commas, NULL as [`NULL`] and every other field in quotes. A line `\.` ends the rows.
+//! Input: lines of fields separated by tabs, `\N` for NULL, with backslash escapes. Output: the same rows with commas,
+//! NULL as [`NULL`] and every other field quoted. A line `\.` ends the rows.
 
 use std::io::Read;
 
-/// What stands for NULL in what is given; in quotes it is a text.
+/// NULL in the output; quoted it is a text.
 pub(super) const NULL: &str = "\\N";
-/// Bytes read at a time.
+/// Size of a read in bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
 pub(super) struct Plain {
     text: Box<dyn Read + Send>,
     delimiter: u8,
     null: Vec<u8>,
-    /// Read, and not a whole line yet.
+    /// Input that is not yet a complete line.
     held: Vec<u8>,
     ready: Vec<u8>,
     at: usize,
@@ -116,7 +116,7 @@ fn push_field(out: &mut Vec<u8>, field: &[u8]) {
     out.push(b'"');
 }
 
-/// What a backslash and what follows it stand for.
+/// Returns the byte of a backslash escape.
 fn escaped(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>) -> u8 {
     match rest.next() {
         Some(b'b') => 8,
@@ -132,7 +132,7 @@ fn escaped(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>) -> u8 {
     }
 }
 
-/// Two more digits at most.
+/// Parses at most two more digits.
 fn number(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>, first: u32, radix: u32) -> u8 {
     let mut value = first;
     for _ in 0..2 {

@@ -1,7 +1,8 @@
-//! Time limits of statements: one task for all of them, which sleeps until the first is over.
+//! Timeouts of statements: one task for all statements, which sleeps until the first deadline.
 //!
-//! Nearly every statement ends long before its limit. A task and a timer of its own would cost a small one more than its
-//! rows: here it costs a place in a list, and nobody is woken while limits are later than the one that is slept for.
+//! Nearly every statement ends long before its deadline. A separate task and timer would cost a small statement more
+//! than its rows. Here it costs an entry in a list, and the task is not woken while deadlines are later than the one it
+//! sleeps for.
 
 use crate::ErrorKind;
 use futures::FutureExt;
@@ -19,20 +20,20 @@ pub(super) struct Deadlines(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     list: Mutex<List>,
-    /// A limit is earlier than the one that is slept for.
+    /// Notified if a deadline is earlier than the one the task sleeps for.
     is_earlier: Notify,
 }
 
 #[derive(Debug, Default)]
 struct List {
     last_id: u64,
-    /// By when they are over, and number.
+    /// Indexed by deadline and number.
     due: BTreeMap<(Instant, u64), (Duration, CancelToken)>,
-    /// When the task looks again.
+    /// The next wake-up of the task.
     wakes: Option<Instant>,
 }
 
-/// A statement's limit; dropping it takes the limit away.
+/// The deadline of a statement; dropping it removes the deadline.
 #[derive(Debug)]
 pub(super) struct Deadline {
     key: (Instant, u64),
@@ -51,26 +52,26 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Deadlines {
-    /// Cancels the statement when its time is over; zero is no limit.
+    /// Cancels the statement at the end of its timeout; zero means no timeout.
     pub fn add(&self, timeout: Duration, cancel: &CancelToken) -> Option<Deadline> {
         if timeout.is_zero() {
             return None;
         }
-        // One past the end of the clock never comes.
+        // A deadline past the end of the clock never occurs.
         let at = Instant::now().checked_add(timeout)?;
         let mut list = self.lock();
         list.last_id += 1;
         let key = (at, list.last_id);
         list.due.insert(key, (timeout, cancel.clone()));
         if list.wakes.is_none_or(|wakes| at < wakes) {
-            // Others need not wake the task for the same.
+            // Other statements need not wake the task for the same deadline.
             list.wakes = Some(at);
             self.0.is_earlier.notify_one();
         }
         Some(Deadline { key, all: self.clone() })
     }
 
-    /// The task that cancels each when it is due.
+    /// Starts the task that cancels statements at their deadlines.
     pub fn keeper(&self, engine: &Engine) -> Keeper {
         Keeper { _task: Mutex::new(engine.spawn(self.clone().keep().boxed())) }
     }
@@ -89,7 +90,7 @@ impl Deadlines {
         }
     }
 
-    /// Cancels what is over; gives when the next is.
+    /// Cancels expired statements; returns the next deadline.
     fn cancel_due(&self, now: Instant) -> Option<Instant> {
         let mut list = self.lock();
         let later = list.due.split_off(&(now, u64::MAX));

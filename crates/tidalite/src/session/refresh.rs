@@ -1,11 +1,11 @@
-//! Materialized views brought up to date.
+//! Refreshes materialized views.
 //!
-//! In: a view, and what of it is to be computed again. Out: commits to its rows. Each replaces whole buckets of the
-//! view by what its query gives of the base as of one commit, and says with it how far the view has come: whoever reads
-//! the view sees all of that or nothing, and after a crash the next refresh goes on from there.
+//! Input: a view, and the parts to recompute. Output: commits to its rows. Each commit replaces whole buckets of the
+//! view by the result of its query for the base as of one commit, and records the progress of the view. Readers of the
+//! view see all of the commit or nothing, and after a crash the next refresh continues from there.
 //!
-//! Work is done in steps of about [`STEP_ROWS`] rows of the base. What changed since the last refresh the commit
-//! thread has noted; where that is not known, all is computed again.
+//! Work is done in steps of about [`STEP_ROWS`] rows of the base. The commit thread has recorded the changes since the
+//! last refresh; if they are unknown, everything is recomputed.
 
 use super::Session;
 use crate::writer::RowChange;
@@ -20,41 +20,42 @@ use tidalite_types::schema::same_name;
 use tidalite_types::view::{ALWAYS, joined_ranges, ranges_without};
 use tidalite_types::{Batch, Command, Materialized, TableId, TimeChange, TimeChangeKind, TimeUnit, Txn, ViewState};
 
-/// Rows of the base that one step reads, as far as that can be estimated; one bucket at least.
+/// Estimated number of base rows that one step reads; at least one bucket.
 const STEP_ROWS: f64 = 4e6;
-/// Stretches of time of one step: each is a query.
+/// Largest number of time ranges of a step; each is a query.
 const STEP_RANGES: usize = 32;
-/// Stretches of time that are left alone; with more, all between them is.
+/// Largest number of frozen time ranges; beyond it, everything between them is frozen.
 const FROZEN_MAX: usize = 256;
-/// How often a step begins anew because a merge moved rows of the view; from the third time on merges are held off.
+/// Largest number of restarts of a step because a merge moved rows of the view; from attempt `HOLD_FROM` on merges are
+/// on hold.
 const ATTEMPTS: usize = 50;
 const HOLD_FROM: usize = 2;
 
-/// What is told of a refresh while it runs.
+/// State of a refresh that is reported while it runs.
 #[derive(Clone, Debug)]
 pub(crate) enum RefreshNote {
-    /// At so many microseconds since 1970.
+    /// Started at this time, in microseconds since 1970.
     Started(i64),
-    /// With the error, if there was one.
+    /// Ended, with the error, if any.
     Ended(Option<String>),
 }
 
-/// A view as a step finds it.
+/// The state of a view at the start of a step.
 struct Work {
     view: Arc<TableSnapshot>,
     base: Arc<TableSnapshot>,
     query: Query,
     bucketing: Bucketing,
     targets: Vec<Target>,
-    /// With all that has to be computed in `pending`.
+    /// State with everything to recompute in `pending`.
     state: ViewState,
-    /// What of `pending` can be: of periods that have not ended nothing is.
+    /// The part of `pending` that can be computed now, excluding periods that have not ended.
     ready: Vec<(i64, i64)>,
-    /// Whether there is news to be noted even if nothing is to be computed.
+    /// True if there is news to record even if nothing is recomputed.
     is_changed: bool,
 }
 
-/// Gives how many rows were written.
+/// Refreshes a view and returns the number of written rows.
 pub(super) async fn refresh(
     session: &Session,
     view: TableId,
@@ -120,7 +121,7 @@ async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel
         failed = 0;
         holds.clear();
         written += count;
-        // What comes in meanwhile is the next refresh's.
+        // Changes in the meantime are left to the next refresh.
         *todo = ranges_without(todo, &step);
         scope = RefreshScope::Incremental;
         if todo.is_empty() {
@@ -129,7 +130,7 @@ async fn steps(session: &Session, view: TableId, mut scope: RefreshScope, cancel
     }
 }
 
-/// An error of the definition, not of the moment, makes the view invalid: nobody has to find it again and again.
+/// Marks the view invalid if the error is permanent, so that it is not found again and again.
 async fn blamed(session: &Session, view: TableId, error: Error) -> Error {
     if !matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) {
         return error;
@@ -139,13 +140,13 @@ async fn blamed(session: &Session, view: TableId, error: Error) -> Error {
         && kept.state.invalid.is_none()
     {
         let state = ViewState { invalid: Some(error.message.clone()), ..kept.state.clone() };
-        // When it cannot be noted now it is found out again.
+        // If it cannot be recorded now, the error is found again later.
         let _ = session.host.command(Command::SetViewState { view, state }).await;
     }
     error
 }
 
-/// The view and its base at one instant, with what the refresh has to do.
+/// Returns the view and its base at one instant, with the work of the refresh.
 async fn look(session: &Session, id: TableId, scope: RefreshScope, cancel: &CancelToken) -> Result<Work> {
     let gone = || Error::new(ErrorKind::Unavailable, "the materialized view was dropped");
     let view = session.host.snapshots_at(&[id]).1.pop().flatten().ok_or_else(gone)?;
@@ -170,12 +171,12 @@ async fn look(session: &Session, id: TableId, scope: RefreshScope, cancel: &Canc
     let clip = Clip::of(&kept, &base, unit, &shape.bucketing);
     let state = brought_up(session, &before, base.id, txn, in_unit(scope, unit), (&shape.bucketing, clip));
     let ready = ranges_without(&state.pending, &[(clip.end, i64::MAX)]);
-    // What only waits for its period to end is found again.
+    // Ranges that only wait for the end of their period are found again.
     let is_changed = !ready.is_empty() || state.frozen != before.frozen || state.invalid != before.invalid;
     Ok(Work { view, base, query, bucketing: shape.bucketing, targets, state, ready, is_changed })
 }
 
-/// The base that the view was created over; a full refresh takes the table that has its name now.
+/// Returns the base for which the view was created; a full refresh uses the current table of that name.
 fn base_of(session: &Session, view: &TableSnapshot, kept: &Materialized, scope: RefreshScope) -> Result<TableId> {
     let named = session.host.snapshots(&[&kept.base]).pop().flatten();
     let message = match named {
@@ -191,7 +192,7 @@ fn base_of(session: &Session, view: &TableSnapshot, kept: &Materialized, scope: 
     Err(Error::new(ErrorKind::NotFound, message))
 }
 
-/// The view's columns, in the order of the query's; the query has to give what they hold.
+/// Returns the view's columns in the order of the query's, after checking the types.
 fn targets(view: &TableSnapshot, shape: &MaterializedShape) -> Result<Vec<Target>> {
     let schema = &view.schema;
     let changed = |what: String| Error::new(ErrorKind::Invalid, what);
@@ -216,7 +217,7 @@ fn targets(view: &TableSnapshot, shape: &MaterializedShape) -> Result<Vec<Target
     schema.columns.iter().zip(&shape.columns).enumerate().map(target).collect()
 }
 
-/// Bounds of a range in the unit of the base.
+/// Converts the bounds of a range to the unit of the base.
 fn in_unit(scope: RefreshScope, unit: TimeUnit) -> RefreshScope {
     let bound = |micros: i64| {
         let limit = if micros < 0 { i64::MIN } else { i64::MAX };
@@ -228,12 +229,12 @@ fn in_unit(scope: RefreshScope, unit: TimeUnit) -> RefreshScope {
     }
 }
 
-/// What of the base's times a refresh takes in.
+/// The base times that a refresh includes.
 #[derive(Clone, Copy)]
 struct Clip {
-    /// Changes of earlier times are passed over.
+    /// Changes of earlier times are ignored.
     start: i64,
-    /// What is from then on has to wait; nothing when it is the end of time.
+    /// Later times must wait; `i64::MAX` for none.
     end: i64,
 }
 
@@ -250,7 +251,7 @@ impl Clip {
     }
 }
 
-/// How far the view has come when what is then `pending` is computed from the base as of `txn`.
+/// Returns the progress of the view after `pending` is computed from the base as of `txn`.
 fn brought_up(
     session: &Session,
     before: &ViewState,
@@ -291,7 +292,7 @@ fn take_in(state: &mut ViewState, change: &TimeChange, start: i64) {
     match change.kind {
         TimeChangeKind::Changed => {
             if change.lo < start {
-                // Too late for the view: it stays as it is there, if it is anything yet.
+                // Too late for the view, which stays unchanged there, unless it is still pending.
                 let known = joined_ranges(state.pending.clone());
                 state.frozen.extend(ranges_without(&[(change.lo, change.hi.min(start))], &known));
             }
@@ -305,7 +306,7 @@ fn take_in(state: &mut ViewState, change: &TimeChange, start: i64) {
     }
 }
 
-/// What the view's query gives for the times of a step.
+/// Returns the result of the view's query for the times of a step.
 async fn rows(session: &Session, work: &Work, step: &[(i64, i64)], cancel: &CancelToken) -> Result<Vec<Batch>> {
     let (engine, mut batches) = (session.engine()?, Vec::new());
     for &(lo, hi) in step {
@@ -322,7 +323,7 @@ async fn rows(session: &Session, work: &Work, step: &[(i64, i64)], cancel: &Canc
 }
 
 impl Work {
-    /// The next times to compute.
+    /// Returns the next times to compute.
     fn step(&self) -> Vec<(i64, i64)> {
         let (mut step, mut room) = (Vec::new(), STEP_ROWS);
         for &(lo, hi) in &self.ready {
@@ -335,7 +336,7 @@ impl Work {
                 step.push((lo, hi));
                 continue;
             }
-            // At least one bucket, or nothing would ever be done.
+            // At least one bucket, to make progress.
             if step.is_empty() || room > STEP_ROWS / 2.0 {
                 step.push((lo, self.cut(lo, hi, room)));
             }
@@ -344,7 +345,7 @@ impl Work {
         step
     }
 
-    /// The end of a part of `[lo, hi)` that has about `room` rows, at the bound of a bucket.
+    /// Returns the end of a part of `[lo, hi)` with about `room` rows, at a bucket bound.
     fn cut(&self, lo: i64, hi: i64, room: f64) -> i64 {
         let Some((first, last)) = self.base.time_range() else { return hi };
         let (first, last) = (first.max(lo), last.min(hi.saturating_sub(1)));
@@ -355,13 +356,13 @@ impl Work {
         }
         let at = (from as i64).max(first);
         let (start, end) = self.bucketing.whole((at, at.saturating_add(1)));
-        // The bucket that would be too much is left to the next step, unless it is the only one.
+        // The bucket that exceeds the limit is left to the next step, unless it is the only one.
         let cut = if start > first && start > lo { start } else { end };
         cut.clamp(lo.saturating_add(1), hi)
     }
 }
 
-/// Rows of a table with times in `[lo, hi)`, if those of a segment are spread evenly over its time.
+/// Estimates the rows of a table in `[lo, hi)`, assuming that the rows of a segment are evenly distributed in time.
 fn estimated_rows(table: &TableSnapshot, lo: i64, hi: i64) -> f64 {
     let share = |(first, last): (i64, i64)| {
         let (from, to) = (first.max(lo) as f64, (last as f64 + 1.0).min(hi as f64));

@@ -1,11 +1,11 @@
-//! RETURNING: the rows that a statement wrote or removed, as a table that has only them.
+//! RETURNING: the rows that a statement wrote or removed, as a table of only these rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_storage::{Mask, Run, SymbolMap, TableSnapshot};
 use tidalite_types::{Batch, ColumnType, Values};
 
-/// A table of a schema that has the rows of `batches`, whose values are of the types of its columns.
+/// Returns a table with the schema of `like` and the rows of `batches`, whose values have the types of its columns.
 pub(super) fn table_of(like: &TableSnapshot, batches: &[Batch]) -> Arc<TableSnapshot> {
     let symbols = like.schema.columns.iter().filter(|c| c.column_type == ColumnType::Symbol);
     let symbols = symbols.map(|c| (c.id, Arc::new(SymbolMap::new()))).collect();
@@ -28,7 +28,7 @@ fn run_of(table: &TableSnapshot, batch: &Batch) -> Run {
         let mut column = given.column.clone();
         if let (Some(map), Values::U32(codes)) = (table.symbols.get(&target.id), &mut column.values) {
             let (ids, _) = map.intern_all(given.dictionary.iter());
-            // What lies under a NULL may be no index at all.
+            // Codes of NULL rows may be out of range.
             codes.iter_mut().for_each(|code| *code = ids.get(*code as usize).copied().unwrap_or(0));
         }
         columns.push((target.id, Arc::new(column)));
@@ -43,7 +43,7 @@ fn run_of(table: &TableSnapshot, batch: &Batch) -> Run {
     run
 }
 
-/// The rows `hit` of a version: a mask for each segment, then for each run.
+/// Returns the rows `hit` of a version: a mask for each segment, then for each run.
 pub(super) fn rows_hit(seen: &TableSnapshot, hit: &[Mask]) -> Arc<TableSnapshot> {
     let (mut segments, mut dead) = (Vec::new(), BTreeMap::new());
     for (segment, mask) in seen.segments.iter().zip(hit).filter(|(_, mask)| mask.dead() > 0) {

@@ -1,4 +1,4 @@
-//! The statements under way: listed, and stopped by id.
+//! The list of running statements, which are stopped by id.
 
 use super::Activity;
 use super::statistics::{Ended, Statistics};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 use tidalite_query::CancelToken;
 
-/// Ids are given in order of arrival and never again.
+/// The list. Ids are assigned in order of arrival and never reused.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     inner: Arc<Mutex<Inner>>,
@@ -24,8 +24,7 @@ struct Inner {
     entries: BTreeMap<u64, (Activity, CancelToken)>,
 }
 
-/// A statement's place in the list. Dropping it takes it off, and stops what it may still have under way: nobody waits for
-/// that any more.
+/// An entry of the list. Dropping it removes the entry and cancels remaining work, whose result is no longer needed.
 pub(super) struct Entry {
     id: u64,
     pub cancel: CancelToken,
@@ -85,7 +84,7 @@ impl Running {
 }
 
 impl Entry {
-    /// Notes the number of changed rows, zero at the start of returned rows; `None` for a failure.
+    /// Records the number of changed rows, zero at the start of returned rows; `None` for a failure.
     pub fn ended(&self, rows: Option<u64>) {
         self.rows.fetch_add(rows.unwrap_or(0), Relaxed);
         self.is_failed.store(rows.is_none(), Relaxed);

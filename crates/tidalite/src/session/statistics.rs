@@ -1,9 +1,10 @@
 //! Statistics of statements by normalised text, and the log of slow statements.
 //!
-//! In: every statement that ends. Out: the rows of `statement_statistics()`, and a log line for each slow statement.
+//! Input: every statement that ends. Output: the rows of `statement_statistics()`, and a log line for each slow
+//! statement.
 //!
-//! Always: at most [`ENTRIES_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes are kept; new texts replace the texts with
-//! the fewest calls.
+//! Invariant: at most [`ENTRIES_MAX`] texts of at most [`TEXT_BYTES_MAX`] bytes are kept; new texts replace the texts
+//! with the fewest calls.
 
 use super::{Activity, OWN, WATCHDOG};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! CHECK and BACKUP: long work on files, on a thread of its own, that a cancelled statement ends.
+//! CHECK and BACKUP: long work on files, on a separate thread, ended by a cancellation.
 
 use super::{OutputColumn, PgColumn, Response, Rows, Session};
 use crate::backup::BackupReport;
@@ -24,29 +24,29 @@ pub(super) async fn check(session: &Session, table: Option<Name>, cancel: &Cance
 pub(super) async fn backup(session: &Session, to: String, cancel: &CancelToken) -> Result<BackupReport> {
     let (host, asked) = (session.host.clone(), cancel.clone());
     let work = apart(move || host.backup(&to, &mut |_, _| asked.check().map_err(Error::from)));
-    // A store that does not answer is given up: the work looks again when its request has ended.
+    // Waiting for an unresponsive store is given up: the work checks the cancellation after its request.
     tokio::select! {
         done = work => done,
         () = given_up(cancel) => Err(cancel.reason().into()),
     }
 }
 
-/// Some time after the statement was cancelled.
+/// Completes some time after the statement was cancelled.
 async fn given_up(cancel: &CancelToken) {
     cancel.cancelled().await;
     tokio::time::sleep(PATIENCE).await;
 }
 
-/// How long a cancelled statement waits for its work to end in order.
+/// Time that a cancelled statement waits for an orderly end of its work.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A panic in the work is an error.
+/// Runs work on another thread; a panic becomes an error.
 pub(super) async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("the work broke off: {error}"))))
 }
 
-/// A row for each problem.
+/// Returns a row for each problem.
 pub(super) fn rows_of_check(report: CheckReport, started: Instant) -> Result<Response> {
     let problems = report.problems;
     let text = |pick: fn(&crate::check::Problem) -> &str| -> ArrayRef {
@@ -66,7 +66,7 @@ pub(super) fn rows_of_check(report: CheckReport, started: Instant) -> Result<Res
     )
 }
 
-/// One row.
+/// Returns one row.
 pub(super) fn rows_of_backup(report: &BackupReport, started: Instant) -> Result<Response> {
     let long = |value: u64| -> ArrayRef { Arc::new(Int64Array::from(vec![value as i64])) };
     rows(
@@ -82,7 +82,7 @@ pub(super) fn rows_of_backup(report: &BackupReport, started: Instant) -> Result<
     )
 }
 
-/// What an answer's rows look like.
+/// Returns the columns of a response's rows.
 pub(super) fn columns(answer: Response) -> Option<(Vec<OutputColumn>, SchemaRef)> {
     match answer {
         Response::Rows(rows) => Some((rows.columns, rows.schema)),

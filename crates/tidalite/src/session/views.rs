@@ -1,4 +1,4 @@
-//! Statements about views: creating them, and what is asked of materialized ones.
+//! Statements about views: creation, and requests for materialized views.
 
 use super::Session;
 use super::refresh::{now_micros, refresh};
@@ -35,7 +35,7 @@ pub(super) async fn create(session: &Session, create: CreateView, cancel: &Cance
 async fn plain(session: &Session, create: &CreateView, cancel: &CancelToken) -> Result<CreateCommand> {
     let engine = session.engine()?;
     let columns = engine.view_columns(&session.catalog(), &create.name.text, &create.query, cancel).await?;
-    // Only for lists of columns: what no table can hold is text there.
+    // Only for lists of columns: types that no table supports are shown as text.
     let columns = columns.into_iter().map(|c| (c.name, c.column_type.unwrap_or(ColumnType::Varchar)));
     let table = CreateTable {
         name: create.name.text.clone(),
@@ -104,7 +104,7 @@ pub(super) async fn refresh_named(
     refresh(session, find(session, view)?, scope, cancel).await
 }
 
-/// The materialized view of a name.
+/// Returns the materialized view of a name.
 pub(super) fn find(session: &Session, name: &Name) -> Result<TableId> {
     let found = session.host.snapshots(&[&name.text]).pop().flatten();
     let error = match found {

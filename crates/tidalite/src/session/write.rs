@@ -1,8 +1,7 @@
-//! The rows of a query become a commit: INSERT and CREATE TABLE AS.
+//! Commits the rows of a query: INSERT and CREATE TABLE AS.
 //!
-//! An INSERT is one commit, of a list of values as of a query: all of its rows or none. INSERT BATCH n commits every n
-//! rows, for more than fits one. CREATE TABLE AS commits every [`COMMIT_ROWS`], and drops the table again when it
-//! fails.
+//! An INSERT is one commit, of a list of values or of a query. INSERT BATCH n commits every n rows, for more rows than
+//! fit one commit. CREATE TABLE AS commits every [`COMMIT_ROWS`], and drops the table if it fails.
 
 use super::{Changed, Session, returning};
 use crate::{Error, ErrorKind, Result, SqlState};
@@ -14,10 +13,10 @@ use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{fold_name, same_name};
 use tidalite_types::{Batch, Command, TableSchema};
 
-/// Rows and bytes of one commit where a statement may have several.
+/// Rows and bytes of one commit if a statement may have several.
 const COMMIT_ROWS: u64 = 1_000_000;
 const COMMIT_BYTES: usize = 64 << 20;
-/// An INSERT is held in memory until it is committed, and again in the log's record.
+/// Size limit in bytes: an INSERT is held in memory until it is committed, and again in the log's record.
 const INSERT_BYTES_MAX: usize = 512 << 20;
 
 pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelToken) -> Result<Changed> {
@@ -54,13 +53,13 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     session.changed("INSERT", rows, &insert.table, returned, cancel).await
 }
 
-/// What becomes of rows whose upsert keys are there already.
+/// The handling of rows whose upsert keys exist.
 enum Manner<'a> {
-    /// They replace what is there, if the table has upsert keys.
+    /// They replace existing rows, if the table has upsert keys.
     Plain,
-    /// They are left out.
+    /// They are skipped.
     NewOnly,
-    /// It hangs on what is there.
+    /// The existing row decides.
     Deciding(&'a OnConflict),
 }
 
@@ -91,7 +90,7 @@ fn manner<'a>(insert: &'a Insert, schema: &TableSchema) -> Result<Manner<'a>> {
     let Some(assigned) = &conflict.update else {
         return Ok(if insert.returning.is_some() { Manner::Deciding(conflict) } else { Manner::NewOnly });
     };
-    // Assigned names are there, and once.
+    // Assigned names must exist and be distinct.
     targets(schema, &assigned.columns)?;
     let mut others = schema.columns.iter().filter(|c| !schema.dedup.contains(&c.id));
     let is_whole = assigned.is_plain && others.all(|c| has(&assigned.columns, &c.name));
@@ -113,7 +112,7 @@ fn manner<'a>(insert: &'a Insert, schema: &TableSchema) -> Result<Manner<'a>> {
     Ok(Manner::Deciding(conflict))
 }
 
-/// Rows of a view come from its query.
+/// Rejects writes to a view, whose rows come from its query.
 pub(super) fn refuse_view(schema: &TableSchema, position: usize) -> Result<()> {
     let Some(view) = &schema.view else { return Ok(()) };
     let message = format!("cannot change rows of {} \"{}\"", view.kind(), schema.name);
@@ -122,7 +121,7 @@ pub(super) fn refuse_view(schema: &TableSchema, position: usize) -> Result<()> {
     Err(error)
 }
 
-/// The columns that `given` expressions are for.
+/// Returns the columns of `given` expressions.
 fn checked<'a>(insert: &Insert, schema: &TableSchema, named: &'a [Target], given: usize) -> Result<&'a [Target]> {
     let wanted = named.len();
     let refused = |message: String| {
@@ -145,7 +144,7 @@ fn checked<'a>(insert: &Insert, schema: &TableSchema, named: &'a [Target], given
     }
 }
 
-/// The columns of a table that an INSERT names; all of them when it names none.
+/// Returns the columns that an INSERT names; all columns if it names none.
 pub(super) fn targets(schema: &TableSchema, names: &[Name]) -> Result<Vec<Target>> {
     let target = |column: &tidalite_types::ColumnSchema| Target {
         name: column.name.clone(),
@@ -197,13 +196,13 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         Err(error) => Err(error),
     };
     if written.is_err() {
-        // The first error is the one to tell; a table left behind is visible to the client.
+        // The first error is reported; a remaining table is visible to the client.
         let _ = session.host.command(Command::DropTable { table: create.table, if_exists: true }).await;
     }
     written
 }
 
-/// The columns that a query's columns become.
+/// Returns the columns of the new table.
 fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Target>> {
     let mut columns: Vec<Target> = Vec::new();
     for column in &result.columns {
@@ -223,7 +222,7 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
     }
 }
 
-/// Takes the rows of a statement and commits them: all at once, or so many at a time.
+/// Commits the rows of a statement: all at once, or in parts.
 struct Sink<'a> {
     session: &'a Session,
     is_new_only: bool,
@@ -232,9 +231,9 @@ struct Sink<'a> {
     rows: u64,
     bytes: usize,
     written: u64,
-    /// Whether nothing is committed: somebody else does.
+    /// True if rows are only collected, and the caller commits them.
     only_gathers: bool,
-    /// Whether the rows are given back at the end.
+    /// True if the rows are returned at the end.
     keeps_rows: bool,
     kept: Vec<Batch>,
 }
@@ -292,7 +291,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Gives how many rows were written, and which if they were to be kept.
+    /// Returns the number of written rows, and the rows if they were to be kept.
     async fn finish(mut self) -> Result<(u64, Vec<Batch>)> {
         self.commit().await?;
         Ok((self.written, self.kept))

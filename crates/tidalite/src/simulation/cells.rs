@@ -1,4 +1,4 @@
-//! Cells into columns of a batch, and columns of the storage back into cells.
+//! Converts cells to columns of a batch, and columns of the storage to cells.
 
 use super::model::{Cell, ColumnModel, Rows, Schema, Table};
 use std::collections::HashMap;
@@ -71,7 +71,7 @@ fn to_values(column_type: ColumnType, cells: &[&Cell]) -> (Values, Views) {
     (values, dictionary)
 }
 
-/// What a version of a table shows, in the order in which queries give it.
+/// Returns the content of a version of a table, in the order of queries.
 pub fn read(table: &TableSnapshot) -> Result<Table, String> {
     let columns = table.schema.columns.iter().map(|c| ColumnModel {
         name: c.name.clone(),
@@ -92,13 +92,13 @@ pub fn read(table: &TableSnapshot) -> Result<Table, String> {
     Ok(Table { rows, ..found })
 }
 
-/// The rows of a segment or run, dead ones too.
+/// The rows of a segment or run, including deleted rows.
 pub struct Piece {
     pub rows: Vec<Vec<Cell>>,
     pub is_dead: Vec<bool>,
 }
 
-/// Those of every segment, then of every run.
+/// Returns the pieces of every segment, then of every run.
 pub fn pieces(table: &TableSnapshot) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     for segment in table.segments.iter() {

@@ -1,8 +1,8 @@
-//! Data folders of this release for tests of later ones, and the content that they must be found to have.
+//! Data folders of this release for tests of later releases, and their expected content.
 //!
-//! `tests/fixtures/format-<n>/data` is a folder as a killed process leaves it: segments of several partitions, late rows
-//! merged into them and in segments beside them, a checkpoint with staged rows, more rows in the log only. Beside it, for each table, what was sent,
-//! written down from the model and not from what was read. `make fixture` writes a new one.
+//! `tests/fixtures/format-<n>/data` is a folder left by a killed process: segments of several partitions, late rows
+//! merged into them and in late segments, a checkpoint with staged rows, more rows only in the log. Next to it is a
+//! file per table with the sent rows, written from the model and not from reads. `make fixture` writes a new folder.
 
 use super::cells::{read, to_batch};
 use super::model::{Cell, Change, Model, Row, Rows, Table};
@@ -55,12 +55,12 @@ impl Writer {
         }
     }
 
-    /// Rows of any values from `at` on, `step` apart.
+    /// Adds rows of random values from `at` on, `step` apart.
     fn rows(&mut self, table: &str, types: &[ColumnType], count: usize, at: i64, step: i64) {
         self.rows_at(table, types, (0..count as i64).map(|row| at + row * step).collect());
     }
 
-    /// Rows of any values at these times.
+    /// Adds rows of random values at these times.
     fn rows_at(&mut self, table: &str, types: &[ColumnType], times: Vec<i64>) {
         let columns: Vec<_> = types.iter().map(|t| (format!("{t}").replace(['(', ',', ')'], "_"), *t)).collect();
         let styles: Vec<Style> = types.iter().map(|_| Style::draw(&mut self.rng)).collect();
@@ -92,7 +92,7 @@ impl Writer {
             self.rows("created", &some, 300, START + batch * 3600 * SECOND, SECOND);
         }
         self.db.settle().expect("the disk is well");
-        // Late and of equal timestamps, into one segment of three.
+        // Late rows of equal timestamps, in one segment of three.
         self.rows("every type", &TYPES, 40, START + 9 * 3600 * SECOND, 0);
         self.rows("created", &some[..2], 400, START + 1800 * SECOND, SECOND / 2);
         let (table, column) = ("created".to_owned(), "more".to_owned());
@@ -117,7 +117,7 @@ impl Writer {
     }
 }
 
-/// Writes `data` and a file for each table into a folder that is empty or not there.
+/// Writes `data` and a file for each table to an empty or missing folder.
 fn write(folder: &Path) {
     let fs = SimFs::new(0);
     let db = Database::open_on(Arc::new(fs.clone()) as Arc<dyn Fs>, config(Path::new("")), None).unwrap();
@@ -143,7 +143,8 @@ fn export(fs: &SimFs, from: &Path, to: &Path) {
     }
 }
 
-/// A line for the schema, then one for each row: integers as such, bytes in hexadecimal behind an x, NULL as nothing.
+/// Returns a line for the schema, then one per row: integers in decimal, bytes as an x and hexadecimal digits, NULL as
+/// nothing.
 fn text(table: &Table, rows: Vec<Row>) -> String {
     let mark = |is_designated| if is_designated { " designated" } else { "" };
     let columns = table.schema.columns.iter().map(|c| format!("{} {}{}", c.name, c.column_type, mark(c.is_designated)));
@@ -173,7 +174,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Opens a copy of the data, and compares it as found, merged, and opened again. Gives how many late segments there were.
+/// Opens a copy of the data, and compares it as found, merged, and opened again. Returns the number of late segments.
 fn check(folder: &Path) -> usize {
     let data = tempfile::tempdir().unwrap();
     copy(&folder.join("data"), data.path());
@@ -198,7 +199,7 @@ fn check(folder: &Path) -> usize {
     late
 }
 
-/// Cargo runs tests in their package's folder; a path built in would outlive a checkout that moves.
+/// Cargo runs tests in the package's folder; a compiled-in path would be wrong after a move of the checkout.
 fn fixtures() -> PathBuf {
     PathBuf::from("../../tests/fixtures")
 }
@@ -213,7 +214,7 @@ fn folders_of_earlier_releases_are_read() {
     assert!(folders > 0);
 }
 
-/// Into `TIDALITE_FIXTURE` when it is set.
+/// Writes to `TIDALITE_FIXTURE` if it is set.
 #[test]
 fn a_folder_of_this_release_is_read() {
     let temporary = tempfile::tempdir().unwrap();

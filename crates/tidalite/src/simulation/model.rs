@@ -1,11 +1,11 @@
-//! What the database should hold, as plainly as it can be said: tables are lists of rows in order of arrival.
+//! Plain model of the expected content: tables are lists of rows in order of arrival.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, Command, ErrorKind, PartitionBy, TimeUnit, Ttl};
 
-/// Everything of a fixed width is an integer (floating point by its bits), everything else bytes (symbols by name).
+/// A value: fixed-width values are integers (floating point by its bits), all others bytes (symbols by name).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cell {
     Null,
@@ -13,7 +13,7 @@ pub enum Cell {
     Bytes(Arc<[u8]>),
 }
 
-/// Short, because a story shows many.
+/// A short format, because a sequence contains many cells.
 impl std::fmt::Debug for Cell {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -40,7 +40,7 @@ pub struct ColumnModel {
     pub name: String,
     pub column_type: ColumnType,
     pub is_designated: bool,
-    /// Whether rows with the same value of this and all other keys replace each other.
+    /// True for an upsert key: rows with equal values in all keys replace each other.
     pub is_key: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Model {
     pub tables: Vec<Table>,
 }
 
-/// Rows for one table, as a client sends them.
+/// Rows for one table, as sent by a client.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub table: String,
@@ -75,18 +75,18 @@ pub enum Change {
     },
     Command(Command),
     Rewrite(Rewrite),
-    /// Several of these, none of which creates by its rows, all or none of them.
+    /// Several changes that create nothing by their rows: all or none of them.
     Transaction(Vec<Change>),
 }
 
-/// DELETE or UPDATE of the rows whose column has some remainder (bytes: their number).
+/// DELETE or UPDATE of the rows whose column has a certain remainder (bytes: their number).
 #[derive(Clone, Debug)]
 pub struct Rewrite {
     pub table: String,
     pub column: String,
     pub modulus: i128,
     pub remainder: i128,
-    /// What the column becomes; nothing deletes the rows.
+    /// The new value of the column; `None` deletes the rows.
     pub becomes: Option<Cell>,
 }
 
@@ -123,7 +123,7 @@ impl Schema {
 }
 
 impl Table {
-    /// The rows in the order in which queries give them: by time, equal times in order of arrival.
+    /// Returns the rows in the order of queries: by time, equal times in order of arrival.
     pub fn ordered(&self) -> Vec<Row> {
         let mut rows = self.rows.clone();
         if let Some((at, _)) = self.schema.designated() {
@@ -132,7 +132,7 @@ impl Table {
         rows
     }
 
-    /// The start of its partition, of each row that the TTL keeps no longer.
+    /// Returns the start of the partition of each row that exceeds the TTL.
     pub fn expired(&self) -> HashSet<i64> {
         let Schema { ttl: Some(ttl), partition_by: by, .. } = self.schema else { return HashSet::new() };
         let Some((at, unit)) = self.schema.designated() else { return HashSet::new() };
@@ -154,7 +154,7 @@ impl Model {
         self.tables.iter().position(|t| same_name(&t.schema.name, name))
     }
 
-    /// Does it, or says why it is refused: then nothing has changed.
+    /// Applies a change, or returns the reason for its rejection, in which case nothing changes.
     pub fn apply(&mut self, change: &Change) -> Result<(), ErrorKind> {
         match change {
             Change::Rows { batches, may_create } => self.apply_rows(batches, *may_create),
@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// Rows that were changed count as the newest.
+    /// Changed rows become the newest ones.
     fn apply_rewrite(&mut self, rewrite: &Rewrite) -> Result<(), ErrorKind> {
         let table = self.table(&rewrite.table)?;
         let at = table.schema.find(&rewrite.column).ok_or(ErrorKind::NotFound)?;
@@ -282,7 +282,7 @@ impl Model {
                 }
                 schema.ttl = *ttl;
             }
-            // Rows are the same wherever they lie.
+            // The lag changes no rows.
             Command::SetLag { table, lag_us } => {
                 let schema = &self.table(table)?.schema;
                 if lag_us.is_some() && schema.designated().is_none() {
@@ -299,7 +299,7 @@ impl Model {
                 let dropped: HashSet<i64> = partitions.iter().map(|ts| start(*ts)).collect();
                 table.rows.retain(|row| !dropped.contains(&start(time(&row[at]))));
             }
-            // No story has views: what they are is a query's.
+            // No sequence has views, because they depend on queries.
             Command::CreateView(_)
             | Command::DropView { .. }
             | Command::SetRefresh { .. }
@@ -310,7 +310,7 @@ impl Model {
     }
 }
 
-/// The designated timestamp of a row; it has one.
+/// Returns the designated timestamp of a row, which is never NULL.
 pub fn time(cell: &Cell) -> i64 {
     match cell {
         Cell::Int(ts) => *ts as i64,
@@ -318,7 +318,7 @@ pub fn time(cell: &Cell) -> i64 {
     }
 }
 
-/// Makes the table and columns that a batch needs; gives its timestamps in the table's unit.
+/// Creates the table and columns that a batch requires; returns its timestamps in the table's unit.
 fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<i64>, ErrorKind> {
     let found = schemas.iter().position(|s| same_name(&s.name, &batch.table));
     let Some(at) = found else {
@@ -344,7 +344,7 @@ fn fit(schemas: &mut Vec<Schema>, batch: &Rows, may_create: bool) -> Result<Vec<
     let mut schema = schemas[at].clone();
     for (name, column_type) in &batch.columns {
         match schema.find(name) {
-            // Which only a shortened story does, of a column that was to be created otherwise: nothing is converted here.
+            // Occurs only in a shortened sequence, for a column created with another type: the model converts nothing.
             Some(at) if schema.columns[at].column_type != *column_type => return Err(ErrorKind::Internal),
             Some(_) => {}
             None if !may_create => return Err(ErrorKind::NotFound),
@@ -399,9 +399,11 @@ fn append(table: &mut Table, batch: &Rows, times: &[i64]) {
     upsert(table, rows.collect());
 }
 
-/// Of rows with the same keys the last one stays. What comes at once is looked at as a whole first: there the last one
-/// stands where it came, even if one before it was the same in every column. Only then a row that is there already as it
-/// is changes nothing, its place among rows of the same time included.
+/// Keeps the last of the rows with equal keys.
+///
+/// The rows of one commit are resolved first: the last row keeps its position, even if an earlier one is equal in every
+/// column. Afterwards, a row that equals an existing row changes nothing, including the position among rows of the same
+/// time.
 fn upsert(table: &mut Table, rows: Vec<Row>) {
     let keys: Vec<usize> = (0..table.schema.columns.len()).filter(|at| table.schema.columns[*at].is_key).collect();
     if keys.is_empty() {

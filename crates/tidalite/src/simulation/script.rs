@@ -1,4 +1,4 @@
-//! What happens, drawn from a seed: which client sends what, and what goes wrong meanwhile.
+//! Generates the steps from a seed: requests of clients, and faults.
 
 use super::model::{Cell, Change, Model, Rewrite, Row, Rows, Table};
 use super::values::{Style, cell};
@@ -7,38 +7,38 @@ use tidalite_storage::fs::faulty::Mood;
 use tidalite_types::command::CreateTable;
 use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit, Ttl};
 
-/// One step of a story. Each makes sense after any others, so that a story can be shortened.
+/// One step of a sequence. Each is valid after any others, so that a sequence can be shortened.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Commits that reach the log together, in this order.
     Commit(Vec<Change>),
-    /// Drops what is older than a TTL.
+    /// Drops partitions older than a TTL.
     Expire,
     /// The same, then merges everything and writes a checkpoint.
     Settle,
-    /// Merges the table, if it is there.
+    /// Merges the table, if it exists.
     Merge(String),
-    /// Weaves late segments of the table in.
+    /// Compacts late segments of the table.
     Compact(String),
-    /// Merges the table and writes all of it again for size.
+    /// Merges the table and rewrites it completely for size.
     Seal(String),
     Checkpoint,
-    /// A reader takes a snapshot of everything and keeps it.
+    /// A reader takes and keeps a snapshot of everything.
     Pin,
-    /// The oldest reader looks at its snapshot again and leaves.
+    /// The oldest reader reads its snapshot again and releases it.
     Unpin,
     Check,
     CheckSql,
-    /// An orderly close, and opening again.
+    /// An orderly close, and a new open.
     Reopen,
-    /// The process dies and starts again.
+    /// The process ends and starts again.
     Kill,
-    /// The power goes.
+    /// The power is lost.
     PowerLoss {
         survivor: u64,
     },
     Mood(Mood),
-    /// Something goes wrong `after` so many file operations of the action.
+    /// A fault occurs `after` this many file operations of the action.
     During {
         after: u64,
         fault: Fault,
@@ -53,22 +53,22 @@ pub enum Fault {
     Kill,
 }
 
-/// What kind of story it is.
+/// The parameters of a sequence.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub steps: usize,
     pub log_file_bytes: u64,
     pub is_synced: bool,
-    /// Rows of one table past which it is emptied.
+    /// Number of rows of one table above which it is truncated.
     rows_max: usize,
-    /// Out of a thousand steps, faults.
+    /// Number of faults in a thousand steps.
     faults: u32,
     tables: usize,
     types: Vec<ColumnType>,
     batch_rows_max: usize,
-    /// Whether now and then a commit is larger than a block.
+    /// True if some commits are larger than a block.
     has_large_commits: bool,
-    /// Whether most rows fall anywhere in a few days, so that segments of their times are there already.
+    /// True if most rows have random times within a few days, so that segments of their times exist already.
     falls_everywhere: bool,
 }
 
@@ -155,9 +155,9 @@ impl Script {
         Action::During { after, fault, action: Box::new(action) }
     }
 
-    /// Without anything going wrong.
+    /// Returns an action without a fault.
     fn sound(&mut self, model: &Model) -> Action {
-        // What is merged a little at a time goes beside the many rows that are there.
+        // Frequent small merges create late segments next to the many existing rows.
         if self.plan.falls_everywhere && self.rng.u32(..8) == 0 {
             return Action::Merge(self.table_name());
         }
@@ -176,12 +176,12 @@ impl Script {
             55..60 => Action::Expire,
             60..63 => Action::Compact(self.table_name()),
             _ => {
-                // How large commits are grouped hangs on the time that syncs take.
+                // The grouping of large commits depends on the time of syncs.
                 let is_group = !self.plan.has_large_commits && self.rng.u32(..4) == 0;
                 let count = if is_group { self.rng.usize(2..8) } else { 1 };
                 let mut model_after = Schemas::of(model);
                 let mut changes = Vec::new();
-                // First of its group: it changes the rows that were there before.
+                // First of its group: it changes rows that existed before.
                 if !self.plan.has_large_commits && self.rng.u32(..8) == 0 {
                     changes.extend(self.rewrite(model));
                 } else if !self.plan.has_large_commits && self.rng.u32(..12) == 0 {
@@ -198,7 +198,7 @@ impl Script {
         if self.rng.u32(..20) == 0 { name.to_uppercase() } else { name }
     }
 
-    /// The name of a column says its type, so that two clients never disagree about it.
+    /// Returns a column whose name contains its type, so that two clients never disagree about the type.
     fn column(&mut self) -> (String, ColumnType) {
         let column_type = self.plan.types[self.rng.usize(..self.plan.types.len())];
         (self.column_name(column_type), column_type)
@@ -220,12 +220,12 @@ impl Script {
                 Change::Rows { batches: (0..tables).map(|_| self.rows(schemas)).collect(), may_create }
             }
         };
-        // What it does to the rows is of no matter here.
+        // The effect on the rows is irrelevant here.
         let _ = schemas.0.apply(&change);
         change
     }
 
-    /// Changes of rows and schemas that are committed together.
+    /// Returns changes of rows and schemas that are committed together.
     fn transaction(&mut self, model: &Model, schemas: &mut Schemas) -> Change {
         let (mut changes, mut within) = (Vec::new(), Schemas(schemas.0.clone()));
         for _ in 0..self.rng.usize(1..5) {
@@ -334,7 +334,7 @@ impl Script {
         let partition_by = if designated.is_some() { by[self.rng.usize(..6)] } else { PartitionBy::None };
         let mut dedup = Vec::new();
         if designated.is_some() && !self.plan.has_large_commits && self.rng.u32(..3) == 0 {
-            // Floating point has equal values with other bits, which the model does not know.
+            // Floating point has equal values with different bits, which the model does not support.
             let is_exact = |t: ColumnType| !matches!(t, ColumnType::Float | ColumnType::Double);
             let keys = columns.iter().filter(|(name, t)| name == "timestamp" || is_exact(*t) && self.rng.bool());
             dedup = keys.map(|(name, _)| name.clone()).collect();
@@ -352,7 +352,7 @@ impl Script {
         })
     }
 
-    /// From none to all that a partition has.
+    /// Returns a lag between none and the length of a partition.
     fn lag(&mut self) -> Option<u64> {
         [None, None, Some(0), Some(1_000), Some(1_000_000), Some(600_000_000), Some(86_400_000_000)]
             [self.rng.usize(..7)]
@@ -403,7 +403,7 @@ impl Script {
             })
             .collect();
         let mut rows = Rows { table, columns, cells, timestamps };
-        // As INSERT does it: the designated timestamp is one of the columns.
+        // Like INSERT: the designated timestamp is one of the columns.
         if let (Some(designated), Some((unit, times))) = (known.and_then(|s| s.designated()), &rows.timestamps)
             && designated.1 == *unit
             && self.rng.bool()
@@ -422,7 +422,7 @@ impl Script {
             0..6 => self.now,
             6 | 7 => self.now - self.rng.i64(0..3600 * SECOND),
             8 => self.now - self.rng.i64(0..60 * 86_400) * SECOND,
-            // Of a few moments, so that many rows share theirs.
+            // One of a few moments, so that many rows have equal times.
             9 => 1_700_000_000 * SECOND + self.rng.i64(0..5) * SECOND,
             10 => -self.rng.i64(0..1_000_000) * SECOND,
             11 => 1_699_920_000 * SECOND,
@@ -444,7 +444,7 @@ impl Script {
     }
 }
 
-/// The tables as the commits of a group before this one leave them, without rows.
+/// The tables without rows, after the previous commits of a group.
 struct Schemas(Model);
 
 impl Schemas {

@@ -1,4 +1,5 @@
-//! The same content as SQL gives it: whole tables, and a part chosen by time, which partitions and zones may skip.
+//! Compares the content as returned by SQL: whole tables, and a time range, for which partitions and zones may be
+//! skipped.
 
 use super::model::{Cell, Model, Row, Table, time};
 use crate::{Database, QueryOptions, Response};

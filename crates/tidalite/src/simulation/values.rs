@@ -1,15 +1,15 @@
-//! Values of every type, in the shapes that encodings care about.
+//! Values of every type, in shapes that affect encodings.
 
 use super::model::Cell;
 use std::sync::Arc;
 use tidalite_types::ColumnType;
 use tidalite_types::column_type::Physical;
 
-/// How the values of one column of one batch are.
+/// The shape of the values of one column in one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     shape: Shape,
-    /// Of 8 rows, so many are NULL.
+    /// Number of NULLs in 8 rows.
     nulls: u32,
     seed: u32,
 }

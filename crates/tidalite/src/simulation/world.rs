@@ -1,7 +1,7 @@
-//! One database on a simulated disk, and beside it what it should hold.
+//! One database on a simulated disk, and the model of its content.
 //!
-//! Always: a commit that was acknowledged is in the model. One that failed while the disk did is in doubt: it may turn
-//! up when the database is opened again, alone or with those of its group before it, and until then must not be seen.
+//! Invariant: an acknowledged commit is in the model. A commit that failed because of the disk is in doubt: it may
+//! exist after the next open, alone or with previous commits of its group, and must not be visible before.
 
 use super::cells::{pieces, read, to_batch};
 use super::model::{Change, Model, Rewrite, Rows, Table};
@@ -22,34 +22,34 @@ use tidalite_types::{Command, PartitionBy, TableId};
 
 pub struct World {
     fs: SimFs,
-    /// Not there only while it is opened.
+    /// `None` only during an open.
     db: Option<Database>,
     config: DatabaseConfig,
     pub model: Model,
-    /// Groups that failed since the last commit that did not.
+    /// Groups that failed since the last successful commit.
     in_doubt: Vec<Vec<Change>>,
-    /// What a power loss cannot take, and the commits since.
+    /// The state that a power loss cannot destroy, and the commits since.
     durable: Model,
     since: Vec<Change>,
     pins: VecDeque<(Vec<Arc<TableSnapshot>>, Vec<Table>)>,
     mood: Mood,
-    /// Whether the log may refuse commits until it is opened again.
+    /// True if the log may reject commits until the next open.
     is_broken: bool,
-    /// Whether reading failed in the last call.
+    /// True if a read failed in the last call.
     could_not_read: bool,
     pub counts: Counts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Commits, merges, openings, checks: calls of the database.
+    /// Calls of the database: commits, merges, opens, checks.
     pub calls: u64,
     pub rows: u64,
     pub openings: u64,
     pub power_losses: u64,
     pub failures: u64,
     pub checks: u64,
-    /// Late segments that checks saw.
+    /// Number of late segments seen by checks.
     pub late_segments: u64,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
     }
 }
 
-/// Later than any row, in nanoseconds: what is too old follows from the rows alone.
+/// Later than any row, in nanoseconds: expiry then depends only on the rows.
 const NOW: i64 = i64::MAX;
 
 enum End {
@@ -78,7 +78,7 @@ impl World {
     pub fn new(plan: &Plan, seed: u64) -> Result<World, String> {
         let config = DatabaseConfig {
             has_background_jobs: false,
-            // One sync after the other: what happens must not hang on which thread comes first.
+            // One sync after the other, so that results do not depend on thread scheduling.
             overlap_syncs_from: None,
             merge_threads: 1,
             late_rows_min: 1,
@@ -202,17 +202,18 @@ impl World {
         self.answered(changes, answers, may_fail)
     }
 
-    /// The end of commits that reached the log together.
+    /// Handles the answers of commits that reached the log together.
     fn answered(
         &mut self,
         changes: Vec<&Change>,
         answers: Vec<crate::Result<()>>,
         may_fail: bool,
     ) -> Result<(), String> {
-        // What a group would do if it all went well; looked at only where it did not.
+        // The model if the whole group had succeeded, used only if it did not.
         let mut if_well: Option<Model> = None;
         let mut doubtful = Vec::new();
-        // And if the disk was full: then only those that free space were tried, and the others refused without a trace.
+        // The model if the disk was full: then only commits that free space were tried, and the others were rejected
+        // without a trace.
         let mut if_full: Option<Model> = None;
         let mut freeing = Vec::new();
         let mut is_full = false;
@@ -224,7 +225,7 @@ impl World {
                 Err(error) if error.kind == ErrorKind::Unavailable && may_fail => {
                     if may_free_space(change) {
                         let model = if_full.get_or_insert_with(|| self.model.clone());
-                        // An UPDATE is refused where it finds a row, and changes nothing where it finds none.
+                        // An UPDATE is rejected if it finds a row, and changes nothing otherwise.
                         if !is_update(change) && model.apply(change).is_ok() {
                             freeing.push(change.clone());
                         }
@@ -251,7 +252,7 @@ impl World {
                         if_well = (!rest.is_empty()).then_some(model);
                         doubtful = rest;
                     }
-                    // On a full disk what frees space is taken, also beside what was refused without a trace.
+                    // On a full disk, commits that free space succeed, also among rejected ones.
                     let is_beside = may_free_space(change) && if_well.as_ref().is_some_and(differs);
                     if is_beside {
                         is_full = true;
@@ -271,7 +272,7 @@ impl World {
                     }
                     if expected.is_ok() {
                         self.counts.rows += rows_of(change);
-                        // A later commit that is there shows that those in doubt are not.
+                        // A later successful commit shows that the commits in doubt do not exist.
                         self.in_doubt.clear();
                         if self.config.durability != Durability::Sync {
                             self.since.push(change.clone());
@@ -292,9 +293,10 @@ impl World {
         Ok(())
     }
 
-    /// Returns the doubtful changes that may be in the log if `change` got this answer after them, and the model with them.
+    /// Returns the doubtful changes that may be in the log if `change` got this answer after them, and the resulting
+    /// model.
     ///
-    /// Each of the others could not look up the rows that it replaces: it was refused alone and without a trace. An
+    /// Each of the others failed to look up the rows that it replaces, and was rejected alone and without a trace. An
     /// accepted change shows that this holds for all of them.
     fn without_refused(
         &self,
@@ -308,7 +310,7 @@ impl World {
         })
     }
 
-    /// Drops what is older than a TTL, and nothing else.
+    /// Drops only partitions older than a TTL.
     fn expire(&mut self) -> Result<(), String> {
         let done = self.db().jobs().expire(NOW);
         self.counts.calls += 1;
@@ -339,7 +341,7 @@ impl World {
         }
     }
 
-    /// What a client asks for; nothing when a statement finds that there is nothing to do.
+    /// Returns the request of a client; `None` for a statement without an effect.
     fn work(&mut self, change: &Change) -> Result<Option<Work>, String> {
         Ok(Some(match change {
             Change::Rows { batches, may_create } => {
@@ -357,7 +359,7 @@ impl World {
 
     /// Executes a transaction up to its commit.
     ///
-    /// Does nothing if the transaction is refused before the commit; the model must predict the refusal.
+    /// Does nothing if the transaction is rejected before the commit; the model must predict the rejection.
     fn transaction(&mut self, all: &Change, changes: &[Change]) -> Result<Option<Work>, String> {
         let transaction = self.db().begin(Isolation::RepeatableRead);
         let mut done = Ok(());
@@ -399,7 +401,7 @@ impl World {
         }
     }
 
-    /// As the statement does it: the rows are found in the version of now.
+    /// Like the statement, finds the rows in the current version.
     fn rewrite(&mut self, rewrite: &Rewrite, tables: &[Arc<TableSnapshot>]) -> Result<Option<RowChange>, String> {
         let Some(seen) = tables.iter().find(|t| t.schema.name.eq_ignore_ascii_case(&rewrite.table)) else {
             return Ok(None);
@@ -435,7 +437,7 @@ impl World {
         }))
     }
 
-    /// Whether something may be refused now because the disk failed.
+    /// Returns true if a request may be rejected because the disk failed.
     fn note_failures(&mut self) -> bool {
         let failed = self.fs.take_failed();
         self.counts.failures += failed.len() as u64;
@@ -445,10 +447,10 @@ impl World {
         !failed.is_empty() || self.is_broken || self.fs.is_crashed()
     }
 
-    /// The end of a merge or checkpoint.
+    /// Handles the result of a merge or checkpoint.
     fn job(&mut self, result: crate::Result<()>) -> Result<(), String> {
         self.counts.calls += 1;
-        // As the thread of jobs does every second; a failed write is retried.
+        // Like the jobs thread every second; a failed write is retried.
         let _ = self.db.as_ref().map(|db| db.shared().log_mark.write());
         let may_fail = self.note_failures();
         match result {
@@ -477,7 +479,7 @@ impl World {
                 let is_closed = result.is_ok();
                 self.job(result)?;
                 if self.fs.is_crashed() {
-                    // The process is gone, then; a power loss is a step of its own.
+                    // Equivalent to the end of the process; a power loss is a separate step.
                     self.fs = self.fs.killed();
                 } else if is_closed {
                     self.all_is_durable();
@@ -496,7 +498,7 @@ impl World {
         self.open(in_doubt, power_went)
     }
 
-    /// What may be there after opening: a model, and commits beyond it of which some from the start may be there, too.
+    /// Returns the possible states after an open: a model, and later commits of which a prefix may exist.
     fn possible(&mut self, in_doubt: Vec<Vec<Change>>, power_went: bool) -> (Model, Vec<Vec<Change>>) {
         if !power_went || self.config.durability == Durability::Sync {
             return (self.model.clone(), in_doubt);
@@ -507,7 +509,7 @@ impl World {
         (self.durable.clone(), groups)
     }
 
-    /// Opens the disk, after a power loss or not, and looks at what is found.
+    /// Opens the disk, after a power loss or not, and checks its content.
     fn open(&mut self, in_doubt: Vec<Vec<Change>>, mut power_went: bool) -> Result<(), String> {
         self.counts.calls += 1;
         self.counts.openings += 1;
@@ -520,7 +522,7 @@ impl World {
             }
             Err(_) => {
                 if self.fs.is_crashed() {
-                    // A power loss as any other: what a kill left unsynced, or a close that failed, may go with it.
+                    // An additional power loss may destroy content that a kill or a failed close left unsynced.
                     self.fs = self.fs.survivor(self.counts.calls);
                     power_went = true;
                 }
@@ -529,7 +531,7 @@ impl World {
                 open(&self.fs).map_err(|error| format!("it does not open after a failure at opening: {error}"))?
             }
         };
-        // A failure that an opening survived may have poisoned nothing.
+        // Failures before a successful open do not poison the log.
         self.is_broken = false;
         let _ = self.fs.take_failed();
         self.fs.set_mood(Mood::Well);
@@ -544,12 +546,12 @@ impl World {
         Ok(())
     }
 
-    /// What a reader sees of these tables; nothing while reads may fail and did.
+    /// Returns the content of these tables for a reader; `None` if a read failed and may fail.
     fn read(&mut self, tables: &[Arc<TableSnapshot>]) -> Result<Option<Vec<Table>>, String> {
         self.tried(tables.iter().map(|t| read(t)).collect())
     }
 
-    /// What was read; nothing when reading failed because the disk did.
+    /// Returns the result of a read; `None` if it failed because of the disk.
     fn tried<T>(&mut self, found: Result<T, String>) -> Result<Option<T>, String> {
         let failed = self.fs.take_failed();
         self.is_broken |= failed.iter().any(|op| op.path.starts_with(FOLDER));
@@ -593,10 +595,11 @@ impl World {
     }
 }
 
-/// More changes have too many subsets.
+/// Largest number of changes whose subsets are enumerated.
 const SUBSETS_OF_MAX: usize = 6;
 
-/// Returns the subsets of changes in their order, the whole first; of many changes only the whole and the empty one.
+/// Returns the subsets of changes in order, the complete set first; of many changes only the complete and the empty
+/// set.
 fn subsets(changes: &[Change]) -> impl Iterator<Item = Vec<Change>> {
     let whole = (1_usize << changes.len().min(SUBSETS_OF_MAX)) - 1;
     let masks: Vec<usize> = if changes.len() > SUBSETS_OF_MAX { vec![whole, 0] } else { (0..=whole).rev().collect() };
@@ -606,7 +609,7 @@ fn subsets(changes: &[Change]) -> impl Iterator<Item = Vec<Change>> {
     })
 }
 
-/// Returns the model after changes; `None` if one of them is refused.
+/// Returns the model after changes; `None` if one of them is rejected.
 fn applied(model: &Model, changes: &[Change]) -> Option<Model> {
     let mut model = model.clone();
     changes.iter().all(|change| model.apply(change).is_ok()).then_some(model)
@@ -620,7 +623,7 @@ fn rows_of(change: &Change) -> u64 {
     }
 }
 
-/// Which of the models it may be is what was found.
+/// Returns the possible model that matches the found content.
 fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, String> {
     let Err(difference) = compare(&found.tables, base) else { return Ok(base.clone()) };
     for group in doubts {
@@ -636,7 +639,7 @@ fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, 
     Err(format!("after opening, with commits in doubt {commits:?}: {difference}"))
 }
 
-/// Whether the end of the log's file is kept for it; an UPDATE that finds no row is no different from a DELETE.
+/// Returns true if the reserved end of the log file is available; an UPDATE without rows is treated like a DELETE.
 fn may_free_space(change: &Change) -> bool {
     match change {
         Change::Rows { .. } | Change::Transaction(_) => false,
@@ -651,7 +654,7 @@ fn is_update(change: &Change) -> bool {
     matches!(change, Change::Rewrite(Rewrite { becomes: Some(_), .. }))
 }
 
-/// `found` in order of creation, its rows in the order of queries.
+/// Compares `found`, in order of creation and with rows in the order of queries, with the model.
 fn compare(found: &[Table], model: &Model) -> Result<(), String> {
     let names = |tables: &[Table]| tables.iter().map(|t| t.schema.name.clone()).collect::<Vec<_>>();
     if names(found) != names(&model.tables) {

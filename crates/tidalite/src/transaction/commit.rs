@@ -14,7 +14,7 @@ use tidalite_ingest::relocate::relocate;
 use tidalite_storage::{Mask, TableSnapshot};
 use tidalite_types::{TableId, Txn};
 
-/// Commits what is in `overlay`; `reads` are tables that must not have changed since.
+/// Commits the content of `overlay`; `reads` are tables that must not have changed since.
 pub(super) async fn commit(
     host: &dyn Host,
     changing: &Changing,
@@ -57,7 +57,7 @@ pub(super) async fn commit(
         .with_code(SqlState::SERIALIZATION_FAILURE))
 }
 
-/// The first attempt, for the simulation.
+/// Returns the first attempt, for the simulation.
 #[cfg(test)]
 pub(super) fn first_attempt(host: &dyn Host, overlay: &Overlay) -> Result<TransactionChange> {
     let changes = net::changes(overlay);
@@ -85,7 +85,7 @@ fn row_change(host: &dyn Host, change: &NetChange, now: Option<&TableSnapshot>, 
     Ok(RowChange { seen, hit, rows: Vec::new(), times, is_exact: true, added, view: None })
 }
 
-/// The rows of a change in a later version.
+/// Returns the rows of a change in a later version.
 fn moved(change: &NetChange, now: &TableSnapshot) -> Result<Vec<Mask>> {
     let conflict = || {
         let hint = format!(

@@ -60,7 +60,7 @@ impl Host for FrozenHost {
     }
 
     fn snapshots(&self, names: &[&str]) -> Vec<Option<Arc<TableSnapshot>>> {
-        // A serializable transaction notes what is read.
+        // A serializable transaction records reads.
         drop(self.host.snapshots(names));
         names.iter().map(|name| self.pinned.by_name(name).cloned()).collect()
     }

@@ -30,9 +30,9 @@ struct Inner {
     pinned: Option<Arc<Pinned>>,
     /// Changes of the transaction; `None` before the first change.
     overlay: Option<Overlay>,
-    /// The latest last.
+    /// In order of creation.
     savepoints: Vec<(String, Option<Overlay>)>,
-    /// Tables that were read, and as of which commit: of a serializable transaction.
+    /// Tables that a serializable transaction read, with the commit.
     reads: BTreeMap<TableId, Txn>,
     held: Held,
     state: State,
@@ -192,7 +192,7 @@ impl TransactionHost {
         done
     }
 
-    /// Refuses, before the commit, a change of rows that other transactions have already changed.
+    /// Rejects, before the commit, a change of rows that other transactions have already changed.
     fn check_conflict(&self, id: TableId) -> Result<()> {
         let (base, gone) = {
             let inner = lock(&self.inner);

@@ -1,10 +1,10 @@
-//! The memory that open transactions take together.
+//! The total memory of open transactions.
 
 use crate::{Error, ErrorKind, Result, SqlState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Shared by all transactions of a database.
+/// The total, shared by all transactions of a database.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<Total>);
 

@@ -17,7 +17,7 @@ pub(super) struct NetChange {
     pub replaced: Vec<Mask>,
     /// Rows whose upsert keys no other transaction may have inserted.
     pub new_only: Vec<Arc<Run>>,
-    /// The dictionaries that `new_only` counts on.
+    /// The version whose dictionaries `new_only` uses.
     pub version: Arc<TableSnapshot>,
 }
 
@@ -46,8 +46,9 @@ pub(super) fn batches(overlay: &Overlay) -> Vec<Batch> {
     batches
 }
 
-/// A run as rows that any version of its table takes: by the names of columns, symbols by their strings. `None` when no row
-/// of it is alive.
+/// Converts a run to rows that every version of its table accepts: with column names, and symbols as strings.
+///
+/// Returns `None` if all its rows are deleted.
 fn batch_of(table: &TableSnapshot, run: &Run) -> Option<Batch> {
     let alive = run.alive_rows();
     if alive == 0 {

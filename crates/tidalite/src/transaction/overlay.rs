@@ -1,8 +1,8 @@
 //! The uncommitted changes of a transaction, applied to the tables as of its start.
 //!
-//! In: the changes of its statements. Out: the table versions that the next statement reads. The changes are planned as
-//! in the writer (`ingest::commit`, `ingest::dedup`), but against a private catalog. The first change of a table copies
-//! the table into the private catalog with forks of its dictionaries, so shared state does not change.
+//! Input: the changes of its statements. Output: the table versions that the next statement reads. The changes are
+//! planned as in the writer (`ingest::commit`, `ingest::dedup`), but against a private catalog. The first change of a
+//! table copies the table into the private catalog with forks of its dictionaries, so shared state does not change.
 //!
 //! Invariant: the runs of a table that existed before are the original runs, followed by the runs of the transaction.
 
@@ -23,14 +23,14 @@ use tidalite_storage::tables::Versions;
 use tidalite_storage::{Mask, Run, SymbolMap, TableSnapshot};
 use tidalite_types::{Batch, Command, TableId, Txn};
 
-/// Tables that a transaction creates have numbers from here on, which no other table has.
+/// First id of tables that a transaction creates; no other table has such an id.
 const FIRST_TABLE: TableId = TableId(1 << 30);
 /// Estimated memory of a command, in bytes.
 const COMMAND_BYTES: usize = 1 << 10;
 /// Estimated memory of a range of deleted rows, in bytes.
 const RANGE_BYTES: usize = 64;
 
-/// A copy shares the rows.
+/// The changes of a transaction. Clones share the rows.
 #[derive(Clone, Debug)]
 pub(super) struct Overlay {
     pinned: Arc<Pinned>,
@@ -44,7 +44,7 @@ pub(super) struct Overlay {
     bytes: usize,
 }
 
-/// A table that was there when the transaction began.
+/// A table that existed at the start of the transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Touched {
     pub base: Arc<TableSnapshot>,
@@ -80,7 +80,7 @@ impl Overlay {
         self.versions.by_name(name).or_else(untouched).cloned()
     }
 
-    /// Every table, in order of creation.
+    /// Returns every table, in order of creation.
     pub fn all(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
         let untouched = self.pinned.all().filter(|table| !self.touched.contains_key(&table.id));
         untouched.chain(self.versions.all())
@@ -94,12 +94,12 @@ impl Overlay {
         self.touched.values()
     }
 
-    /// A table that was changed; `None` for one that was dropped.
+    /// Returns a changed table; `None` for a dropped one.
     pub fn version(&self, id: TableId) -> Option<&Arc<TableSnapshot>> {
         self.versions.get(id)
     }
 
-    /// Tables that were changed or created.
+    /// Returns the tables that were changed or created.
     pub fn versions(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
         self.versions.all()
     }
@@ -142,7 +142,7 @@ impl Overlay {
         Ok(Some(killed))
     }
 
-    /// Changes schemas, or empties a table.
+    /// Changes schemas, or truncates a table.
     pub fn command(&mut self, command: Command) -> Result<()> {
         names_of(&command)?.into_iter().for_each(|name| self.adopt(name));
         if let Command::Truncate { table } = &command {
@@ -234,7 +234,7 @@ impl Overlay {
     }
 }
 
-/// The rows of `base` that are alive in one version made of it and dead in a later one.
+/// Returns the rows of `base` that are deleted in `after` but not in `before`, both versions derived from it.
 pub(super) fn died(base: &TableSnapshot, before: &TableSnapshot, after: &TableSnapshot) -> Vec<Mask> {
     let segments = base.segments.iter().map(|segment| (before.mask(segment), after.mask(segment)));
     let runs = before.runs.iter().zip(after.runs.iter()).take(base.runs.len());
@@ -253,7 +253,7 @@ fn add(to: &mut [Mask], masks: &[Mask]) {
     }
 }
 
-/// The tables a command names; an error for one that cannot be part of a transaction.
+/// Returns the tables that a command names; an error for a command that cannot be part of a transaction.
 fn names_of(command: &Command) -> Result<Vec<&str>> {
     Ok(match command {
         Command::CreateTable(create) => vec![create.name.as_str()],

@@ -1,4 +1,4 @@
-//! The tables as one commit left them.
+//! The tables in the state of one commit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Pinned {
         self.tables.get(&id)
     }
 
-    /// In order of creation.
+    /// Returns the tables in order of creation.
     pub fn all(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
         self.tables.values()
     }

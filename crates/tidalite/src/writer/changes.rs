@@ -1,8 +1,8 @@
-//! Rows that change: a DELETE, an UPDATE or an upsert becomes which rows die and which rows come.
+//! Row changes: converts a DELETE, an UPDATE or an upsert to deleted rows and new rows.
 //!
-//! In: the rows that a statement found in the version it began with. Out: operations, decided against the table as all
-//! commits before left it, including those of the same group, which readers do not see yet. While one of these is
-//! held no merge is published, so that rows stay where they are until the group is.
+//! Input: the rows that a statement found in its version. Output: operations, decided against the table after all
+//! previous commits, including those of the same group, which readers do not see yet. While a [`Views`] holds its lock
+//! no merge is published, so that rows do not move until the group is published.
 
 use super::Accepted;
 use crate::shared::Shared;
@@ -19,42 +19,42 @@ use tidalite_storage::tables::Versions;
 use tidalite_storage::{DeadRows, Mask, TableSnapshot};
 use tidalite_types::{Batch, Command, TableId, TimeChange, TimeChangeKind, Txn, ViewState};
 
-/// What a statement wants to do to rows it found.
+/// A change of rows that a statement found.
 #[derive(Debug)]
 pub(crate) struct RowChange {
-    /// The version it looked at.
+    /// The version in which the rows were found.
     pub seen: Arc<TableSnapshot>,
-    /// The rows it found: for each segment, then for each run of `seen`.
+    /// The rows: for each segment, then for each run of `seen`.
     pub hit: Vec<Mask>,
-    /// What they become; empty when they are deleted.
+    /// Their new values; empty if they are deleted.
     pub rows: Vec<Batch>,
-    /// The times of the rows found, where a view follows the table.
+    /// The times of the rows, if a view depends on the table.
     pub times: Vec<(i64, i64)>,
-    /// Whether it may only be done when all rows found are still there.
+    /// True if the change requires that all rows still exist.
     pub is_exact: bool,
-    /// Where rows may come that were not there: the times of those. Nobody else may have brought one of these times since.
+    /// Times of rows that may be added; other commits must not have added rows of these times since.
     pub added: Option<Vec<i64>>,
-    /// With a refresh of a materialized view: how far it has come. Then rows may come where there were none.
+    /// Progress of a materialized view, for a refresh, which may also add rows.
     pub view: Option<ViewState>,
 }
 
 /// The net effect of a transaction: deleted rows of its base version, schema changes, inserted rows.
 #[derive(Debug)]
 pub(crate) struct TransactionChange {
-    /// Rows that are deleted, each of another table; `rows` of these are empty, and all are exact.
+    /// Deleted rows, one change per table; `rows` of these are empty, and all are exact.
     pub changes: Vec<RowChange>,
-    /// In their order, after rows are deleted and before others come.
+    /// In order, executed after the deletions and before the insertions.
     pub commands: Vec<Command>,
     pub rows: Vec<Batch>,
-    /// Tables that must be as they were at a commit: the transaction is serializable and has read them.
+    /// Tables that must be unchanged since a commit: a serializable transaction has read them.
     pub unchanged: Vec<(TableId, Txn)>,
 }
 
-/// Tables as the next commit of a group finds them.
+/// Tables before the next commit of a group.
 pub(super) struct Views<'a> {
     shared: &'a Shared,
     gate: Option<MutexGuard<'a, ()>>,
-    /// For each table asked for, how many of the accepted requests are in its version here.
+    /// For each requested table, the number of accepted requests included in its version.
     adopted: HashMap<TableId, usize>,
     versions: Versions,
 }
@@ -64,12 +64,12 @@ impl<'a> Views<'a> {
         Views { shared, gate: None, adopted: HashMap::new(), versions: Versions::default() }
     }
 
-    /// From here on no merge is published.
+    /// Prevents the publication of merges from here on.
     pub fn lock(&mut self) {
         self.gate.get_or_insert_with(|| self.shared.lock_deletes());
     }
 
-    /// A table with what `accepted` does to it.
+    /// Returns a table with the changes of `accepted`.
     pub fn table(&mut self, id: TableId, catalog: &Catalog, accepted: &[Accepted]) -> Option<Arc<TableSnapshot>> {
         self.lock();
         let applied = match self.adopted.insert(id, accepted.len()) {
@@ -92,8 +92,10 @@ impl<'a> Views<'a> {
     }
 }
 
-/// The operations of a commit with upserts resolved. When that fails the commit is taken back, and what is left of it,
-/// too, is to be logged. `before` is the catalog without the commit, where operations do not say how to get back.
+/// Returns the operations of a commit with upserts resolved.
+///
+/// If it fails the commit is undone, and the remaining operations must also be logged. `before` is the catalog without
+/// the commit, if the operations cannot be undone otherwise.
 pub(super) fn upserts(
     catalog: &mut Catalog,
     ops: Vec<Op>,
@@ -106,15 +108,15 @@ pub(super) fn upserts(
     if !dedup::concerns(catalog, &ops) {
         return (ops, None);
     }
-    // What this commit itself did to the table before its rows is told apart: it is not accepted yet.
+    // Changes of this commit before its rows are handled separately, because it is not accepted yet.
     match dedup::resolve(catalog, &ops, txn, wins, |id| views.table(id, catalog, accepted)) {
         Ok(ops) => (ops, None),
         Err(error) => (take_back(catalog, ops, views, accepted, before), Some(error.into())),
     }
 }
 
-/// Tables become what they were before the operations of a commit. What stays of these are new symbols of columns that
-/// were there: they have their numbers by now.
+/// Restores tables to their state before a commit. New symbols of existing columns remain, because they have ids
+/// already.
 fn take_back(
     catalog: &mut Catalog,
     mut ops: Vec<Op>,
@@ -139,11 +141,11 @@ fn take_back(
     ops
 }
 
-/// What became of a [`RowChange`].
+/// The result of a [`RowChange`].
 pub(super) enum Decided {
-    /// The operations, and how many rows they change.
+    /// The operations, and the number of rows they change.
     Done(Vec<Op>, u64),
-    /// Some of the rows are not where they were: the statement has to look again.
+    /// Some of the rows moved: the statement must search again.
     Moved,
 }
 
@@ -237,7 +239,7 @@ pub(crate) fn not_serializable(cause: &str) -> Error {
         .with_hint("the transaction might succeed if it is tried again")
 }
 
-/// Whether a row of one of these times may have come since a version. Merges put rows elsewhere: then nobody knows.
+/// Returns true if a row of one of these times may have been added since a version; true if merges moved rows.
 fn has_come(seen: &TableSnapshot, now: &TableSnapshot, times: &[i64]) -> bool {
     if now.txn == seen.txn || times.is_empty() {
         return false;

@@ -1,12 +1,12 @@
-//! Groups that are written to the log and not durable yet, while the commit thread goes on.
+//! In-flight syncs: groups that are written to the log and not durable yet, while the commit thread continues.
 //!
-//! In: what was accepted of a group, and what has to be synced for it. Out: it is published and answered, behind all
-//! groups before it. A sync covers all that was written before it began, so who comes while one is under way need not
-//! wait for its end: on a disk that takes milliseconds that halves what a commit takes.
+//! Input: the accepted requests of a group, and the log content to sync. Output: the group is published and answered,
+//! after all previous groups. A sync covers everything written before its start, so a group that is written during a
+//! sync need not wait for its end: on a disk that takes milliseconds, this halves the time of a commit.
 //!
-//! A failed sync fails its group and every one that has not landed: nobody knows what the file holds. The system tells a failure
-//! once, to one of those who sync at that time: so a group lands only when every sync that was under way when its own ended
-//! has ended well, too.
+//! A failed sync fails its group and all in-flight groups, because the content of the file is unknown. The kernel
+//! reports a write-back error once, to one of the concurrent syncs. A group is therefore published only after every
+//! sync that overlapped its own has succeeded, too.
 
 use super::publish::{Publisher, fail};
 use super::{Accepted, Requests, Work, submit};
@@ -20,24 +20,24 @@ use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::wal::log::{LogWriter, Unsynced};
 use tidalite_kernels::ask_for_short_turns;
 
-/// Syncs at once.
+/// Largest number of concurrent syncs.
 const FLIGHTS_MAX: usize = 4;
-/// How many of them streams may take: the others are for those whom a client waits for.
+/// Number of them that streams may use; the others are for requests with waiting clients.
 const STREAM_FLIGHTS_MAX: usize = 2;
 
 pub(super) struct Flights {
     air: Arc<Air>,
-    /// Begun when first needed.
+    /// Started on demand.
     threads: Vec<JoinHandle<()>>,
-    /// Whether the system gave no threads.
+    /// True if no threads could be started.
     is_grounded: bool,
 }
 
 struct Air {
     publisher: Arc<Publisher>,
-    /// Added to every sync.
+    /// Delay added to every sync.
     delay: Duration,
-    /// To wake the commit thread, which ends when nobody else can send.
+    /// Wakes the commit thread, which ends when all senders are dropped.
     requests: Weak<mpsc::Sender<super::Request>>,
     state: Mutex<State>,
     begun: Condvar,
@@ -46,21 +46,21 @@ struct Air {
 
 #[derive(Default)]
 struct State {
-    /// In the order in which they were written.
+    /// In the order of their writes.
     flying: VecDeque<Flight>,
-    /// How many are not flying any more.
+    /// Number of groups that are no longer in flight.
     landed: u64,
-    /// The last that landed well, not yet told to the log.
+    /// The last completed sync, not yet reported to the log.
     synced: Option<Unsynced>,
     failure: Option<Error>,
     sync_time: Option<Duration>,
-    /// Whether the commit thread has streams that wait until one lands.
+    /// True if the commit thread has streams that wait for a completed group.
     is_awaited: bool,
     is_closed: bool,
 }
 
 impl State {
-    /// Whether the first that flies need not wait for anything.
+    /// Returns true if the first in-flight group can be published.
     fn has_landed(&self) -> bool {
         let Some(Flight { stage: Stage::Ended(beside), .. }) = self.flying.front() else { return false };
         let is_syncing = |number: u64| {
@@ -81,7 +81,7 @@ struct Flight {
 enum Stage {
     Written,
     Syncing,
-    /// With the numbers of those that were being synced then.
+    /// Synced, with the numbers of the syncs that were running then.
     Ended(Vec<u64>),
 }
 
@@ -98,7 +98,7 @@ impl Flights {
         Flights { air: Arc::new(air), threads: Vec::new(), is_grounded: false }
     }
 
-    /// Whether groups can fly at all; makes the threads.
+    /// Returns true if syncs can overlap; starts the threads.
     pub fn can_fly(&mut self) -> bool {
         if self.threads.is_empty() && !self.is_grounded {
             let thread = |_| {
@@ -111,20 +111,20 @@ impl Flights {
         !self.is_grounded
     }
 
-    /// Waits until another group may fly.
+    /// Waits until another group may be in flight.
     pub fn wait_for_room(&self) {
         let state = lock(&self.air.state);
         drop(self.air.wait_while(state, |state| state.flying.len() >= FLIGHTS_MAX));
     }
 
-    /// Sends off a group that was written.
+    /// Starts the sync of a written group.
     pub fn begin(&self, unsynced: Unsynced, accepted: Vec<Accepted>, has_streams: bool) {
         let flight = Flight { unsynced, accepted, has_streams, stage: Stage::Written };
         lock(&self.air.state).flying.push_back(flight);
         self.air.begun.notify_one();
     }
 
-    /// Whether a group with streams may fly. If not, the commit thread is sent something when one has landed.
+    /// Returns true if a group with streams may be in flight. Otherwise a completed group wakes the commit thread.
     pub fn have_room_for_streams(&self) -> bool {
         let mut state = lock(&self.air.state);
         let has_room = state.flying.iter().filter(|f| f.has_streams).count() < STREAM_FLIGHTS_MAX;
@@ -132,14 +132,14 @@ impl Flights {
         has_room
     }
 
-    /// Whether none is under way. If one is, the commit thread is sent something when one has landed.
+    /// Returns true if no group is in flight. Otherwise a completed group wakes the commit thread.
     pub fn are_down(&self) -> bool {
         let mut state = lock(&self.air.state);
         state.is_awaited |= !state.flying.is_empty();
         state.flying.is_empty()
     }
 
-    /// Tells the log what happened since; gives how long the last sync took, if there was one.
+    /// Reports completed syncs to the log; returns the duration of the last sync, if there was one.
     pub fn tell(&self, log: &mut LogWriter) -> Option<Duration> {
         if self.threads.is_empty() {
             return None;
@@ -154,7 +154,7 @@ impl Flights {
         state.sync_time.take()
     }
 
-    /// Waits until all have landed.
+    /// Waits until no group is in flight.
     pub fn wait_for_all(&self) {
         let state = lock(&self.air.state);
         drop(self.air.wait_while(state, |state| !state.flying.is_empty()));
@@ -170,7 +170,7 @@ impl Drop for Flights {
 }
 
 impl Air {
-    /// Syncs what was written, oldest first, until there is nothing left and the database closes.
+    /// Syncs written groups, oldest first, until there are none left and the database closes.
     fn run(&self) {
         ask_for_short_turns();
         let mut state = lock(&self.state);
@@ -194,7 +194,7 @@ impl Air {
             let took = started.elapsed();
             state = lock(&self.state);
             state.sync_time = Some(took);
-            // Those before it may have landed meanwhile; it has not.
+            // Previous groups may have completed in the meantime; this one has not.
             let index = (number - state.landed) as usize;
             state.flying[index].stage = Stage::Ended(Vec::new());
             let beside = (state.landed..).zip(&state.flying).filter(|(_, f)| matches!(f.stage, Stage::Syncing));
@@ -211,7 +211,7 @@ impl Air {
         }
     }
 
-    /// Publishes what is durable and has nothing before it.
+    /// Publishes durable groups without previous in-flight groups.
     fn land(&self, state: &mut State) {
         while state.has_landed() {
             let Some(flight) = state.flying.pop_front() else { break };

@@ -1,4 +1,4 @@
-//! What is in the log and durable becomes visible, and whoever asked for it is answered.
+//! Publishes durable commits and answers their requests.
 
 use super::{Accepted, Committed, SMALL_COMMIT_BYTES, rows_of};
 use crate::shared::{Shared, lock};
@@ -14,7 +14,7 @@ type Answer = (oneshot::Sender<Result<Committed>>, Committed);
 
 pub(super) struct Publisher {
     shared: Arc<Shared>,
-    /// Answers to large commits that wait until the merge has caught up.
+    /// Answers to large commits that wait for the merge.
     held: Mutex<Vec<Answer>>,
 }
 
@@ -28,17 +28,17 @@ impl Publisher {
         self.shared.note_log_failure(&error.message);
     }
 
-    /// The log was synced.
+    /// Counts a sync of the log.
     pub fn count_sync(&self) {
         self.shared.counters.log_syncs.fetch_add(1, Relaxed);
     }
 
-    /// Shows commits in their order; `catalog` has them all.
+    /// Publishes commits in order; `catalog` includes them all.
     pub fn publish(&self, catalog: &Catalog, accepted: Vec<Accepted>) {
         let mut answers = Vec::with_capacity(accepted.len());
         let is_followed = self.note_times(catalog, &accepted);
         {
-            // A merge must not be between its manifest edit and its publication when rows it has are removed.
+            // A merge must not be between its manifest edit and its publication while its rows are removed.
             let removes =
                 |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
@@ -58,7 +58,7 @@ impl Publisher {
             if is_over && bytes > SMALL_COMMIT_BYTES {
                 lock(&self.held).push((reply, committed));
             } else {
-                // Whoever asked may be gone; the commit stands.
+                // The client may be gone; the commit is valid.
                 let _ = reply.send(Ok(committed));
             }
         }
@@ -70,13 +70,13 @@ impl Publisher {
         }
     }
 
-    /// What views have to know is known before it can be seen: a refresh that sees a commit knows its times.
+    /// Records changes for views before the changes are visible: a refresh that sees a commit knows its times.
     fn note_times(&self, catalog: &Catalog, accepted: &[Accepted]) -> bool {
         let mut times = self.shared.lock_times();
         accepted.iter().fold(false, |is_any, a| times.note(catalog, a.txn, &a.ops) | is_any)
     }
 
-    /// Answers those who waited for the merge, once it has caught up.
+    /// Sends the answers that waited for the merge, once it has caught up.
     pub fn answer_held(&self) {
         let mut held = lock(&self.held);
         if !held.is_empty() && (!self.is_over_limit() || self.shared.merge_is_stuck()) {
@@ -89,7 +89,7 @@ impl Publisher {
     }
 }
 
-/// What could not be made durable: its clients are told.
+/// Answers the requests of a failed group with the error.
 pub(super) fn fail(accepted: Vec<Accepted>, error: &Error) {
     accepted.into_iter().for_each(|a| drop(a.reply.send(Err(error.clone()))));
 }

@@ -1,4 +1,4 @@
-//! Statements asked of a database, and what they answer.
+//! Executes statements on a database and returns their results.
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -18,7 +18,7 @@ async fn batches(database: &Database, sql: &str) -> Vec<RecordBatch> {
     batches
 }
 
-/// Every row as text, or the words of the error.
+/// Returns every row as text, or the text of the error.
 #[allow(dead_code, reason = "not every test asks for it")]
 pub async fn answer(database: &Database, sql: &str) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
@@ -32,7 +32,7 @@ pub async fn answer(database: &Database, sql: &str) -> Result<Vec<String>, Strin
     Ok(out)
 }
 
-/// Every row as text.
+/// Returns every row as text.
 pub async fn rows(database: &Database, sql: &str) -> Vec<String> {
     let mut out = Vec::new();
     batches(database, sql).await.iter().for_each(|batch| texts(batch, &mut out));
@@ -47,36 +47,36 @@ fn texts(batch: &RecordBatch, out: &mut Vec<String>) {
     out.extend((0..batch.num_rows()).map(row));
 }
 
-/// The one number of an answer.
+/// Returns the single number of a result.
 #[allow(dead_code, reason = "not every test asks for one")]
 pub async fn count(database: &Database, sql: &str) -> i64 {
     batches(database, sql).await[0].column(0).as_primitive::<Int64Type>().value(0)
 }
 
-/// What EXPLAIN says.
+/// Returns the output of EXPLAIN.
 #[allow(dead_code, reason = "not every test asks for it")]
 pub async fn plan(database: &Database, sql: &str) -> String {
     rows(database, &format!("EXPLAIN {sql}")).await.join("\n")
 }
 
-/// For what it does.
+/// Executes a statement for its effect.
 pub async fn run(database: &Database, sql: &str) {
     batches(database, sql).await;
 }
 
-/// An empty folder as a database that merges only when it is told to.
+/// Opens an empty folder as a database without background merges.
 #[allow(dead_code, reason = "not every test opens one so")]
 pub fn open(folder: &Path) -> Database {
     open_with(folder, true)
 }
 
-/// The same, with fast operators or with those that define them.
+/// The same, with fast operators or with their reference implementations.
 #[allow(dead_code, reason = "not every test asks for both")]
 pub fn open_with(folder: &Path, fast_operators: bool) -> Database {
     open_on(folder, fast_operators, 2)
 }
 
-/// The same on so many threads.
+/// The same with this number of threads.
 #[allow(dead_code, reason = "not every test asks for others")]
 pub fn open_on(folder: &Path, fast_operators: bool, threads: usize) -> Database {
     let mut config = DatabaseConfig::new(folder);

@@ -67,7 +67,7 @@ struct Number {
 const FRACTION: i128 = 1_000_000_000_000_000_000;
 
 impl Number {
-    /// `12`, `12.5`, `.5`, `12.`; without a sign.
+    /// Parses `12`, `12.5`, `.5`, `12.`, without a sign.
     fn parse(text: &str, is_negative: bool) -> Result<Number> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let is_digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());

@@ -15,9 +15,9 @@ use std::collections::HashSet;
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, TimeUnit};
 
-/// Different texts that a SYMBOL may have in the sample.
+/// Largest number of distinct strings of a SYMBOL in the sample.
 const SYMBOLS_MAX: usize = 10_000;
-/// Examples of a finding, and their characters.
+/// Largest number of examples of a finding, and of characters of an example.
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_CHARS: usize = 64;
 /// Above this value, a double cannot represent every integer.

@@ -1,4 +1,4 @@
-//! The designated timestamp, and the partitions that its times suggest.
+//! Detects the designated timestamp, and chooses the partition interval for its times.
 
 use super::super::times::{EpochUnit, TimeFormat};
 use super::super::{CsvColumn, Nulls};
@@ -10,11 +10,11 @@ use crate::{Error, Result};
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, PartitionBy, TimeUnit};
 
-/// Rows that a partition should have at least, so that a table does not consist of many small files.
+/// Smallest desired number of rows of a partition, so that a table does not have many small files.
 const PARTITION_ROWS: f64 = 500_000.0;
-/// Names that a designated timestamp is likely to have, the likeliest first.
+/// Likely names of a designated timestamp, the likeliest first.
 const TIME_NAMES: [&str; 5] = ["timestamp", "ts", "time", "datetime", "date"];
-/// The name of the designated timestamp of a new table, when it has two columns in the file.
+/// Name of the designated timestamp of a new table if the file has two columns for it.
 const JOINED_NAME: &str = "timestamp";
 
 /// Returns true if the name of a column begins or ends with a word for times.
@@ -25,8 +25,9 @@ pub(super) fn is_time_name(name: &str) -> bool {
     words.iter().any(|word| is_word(word)) || ["timestamp", "date", "time"].iter().any(|end| lower.ends_with(end))
 }
 
-/// The designated timestamp: the one named, else the one most likely, which has no NULL in the sample; its column gets
-/// the type of a time.
+/// Chooses the designated timestamp: the given one, or the most likely column without NULLs in the sample.
+///
+/// The column gets a timestamp type.
 pub(super) fn designate(
     columns: &mut Vec<CsvColumn>,
     choices: &mut Vec<Choice>,
@@ -96,7 +97,7 @@ fn number_unit(facts: &super::column::Facts) -> Option<TimeUnit> {
     facts.epoch().map(EpochUnit::column_unit)
 }
 
-/// The unit of a column that is said to be the designated timestamp.
+/// Returns the unit of a column that the user named as designated timestamp.
 fn named_unit(choice: &Choice, name: &str) -> Result<TimeUnit> {
     let facts = &choice.facts;
     match number_unit(facts) {
@@ -165,7 +166,7 @@ pub(super) fn partition_by(columns: &[CsvColumn], rows: &[Record], name: Option<
         (PartitionBy::Month, 30.0),
         (PartitionBy::Year, f64::INFINITY),
     ];
-    // An hour only where a day would be ten times too many.
+    // An hour only if a day would have ten times too many rows.
     let fits = |(by, days): &&(PartitionBy, f64)| {
         rows_per_day * days >= if *by == PartitionBy::Hour { 10.0 * PARTITION_ROWS } else { PARTITION_ROWS }
     };

@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use tidalite_types::schema::{column_name_problem, fold_name, same_name};
 use tidalite_types::{ColumnType, NAME_BYTES_MAX};
 
-/// Records that are compared with the first one.
+/// Number of records that are compared with the first one.
 const COMPARED_RECORDS: usize = 2_000;
 
-/// Words of a text that may be a name.
+/// Largest number of words of a text that may be a name.
 const NAME_WORDS_MAX: usize = 4;
 
 /// Confidence that the first record is a header.
@@ -23,11 +23,11 @@ pub(super) enum Evidence {
     None,
     /// All fields are text; the fields of the first record are distinct and do not occur in later records.
     Weak,
-    /// The record names columns of the table, or values that are no text stand below texts.
+    /// The record names columns of the table, or values that are not text are below texts.
     Strong,
 }
 
-/// Names and types of columns that are known: those the user gave, then those of the table.
+/// Names and types of known columns: those of the user, then those of the table.
 pub(super) struct Types(HashMap<String, (String, ColumnType)>);
 
 impl Types {
@@ -36,7 +36,7 @@ impl Types {
         let said = known.columns.iter().map(|c| (c, false));
         for ((name, column_type), is_of_table) in said.chain(known.table.iter().flatten().map(|c| (c, true))) {
             let entry = types.entry(fold_name(name)).or_insert_with(|| (String::new(), *column_type));
-            // The file's own spelling holds, unless the table has another.
+            // The spelling of the file is used, unless the table has another.
             if is_of_table {
                 entry.0.clone_from(name);
             }
@@ -55,7 +55,7 @@ impl Types {
     }
 }
 
-/// The text of a field that is not NULL in a column that holds no text.
+/// Returns the text of a field that is not NULL in a column without text.
 pub(super) fn text_of<'a>(record: &'a Record, column: usize, nulls: &Nulls) -> Option<&'a str> {
     let (text, _) = record.fields.get(column)?;
     if text.is_empty() || nulls.has_beside_values(text.trim_ascii()) {
@@ -64,15 +64,17 @@ pub(super) fn text_of<'a>(record: &'a Record, column: usize, nulls: &Nulls) -> O
     std::str::from_utf8(text).ok().map(str::trim).filter(|t| !t.is_empty())
 }
 
-/// The texts of a first record that may be names: all that are there, if none is a value.
+/// Returns the texts of a first record that may be names, if none is a value.
 pub(super) fn names_in(first: &Fields) -> Option<Vec<&str>> {
     let texts = first.iter().filter(|(text, _)| !text.is_empty());
     let names: Option<Vec<&str>> = texts.map(|(text, _)| std::str::from_utf8(text).ok().map(str::trim)).collect();
     names.filter(|names| !names.is_empty() && names.iter().all(|name| is_name(name)))
 }
 
-/// Into a table that exists, a first record has names only if these are names of its columns: all, most, or the
-/// designated timestamp. A column without a name says nothing (an index, as pandas writes it).
+/// Returns the evidence for a header.
+///
+/// For an existing table, a first record is a header only if its fields are names of the table's columns: all, most, or
+/// the designated timestamp. A column without a name is ignored (pandas writes its index this way).
 pub(super) fn evidence(records: &[Record], types: &Types, known: &Known, nulls: &Nulls) -> Evidence {
     let Some((first, rest)) = records.split_first() else { return Evidence::None };
     let Some(names) = names_in(&first.fields) else { return Evidence::None };

@@ -1,10 +1,10 @@
 //! Detection of the format and the columns of a CSV file from its first records and from known options.
 //!
-//! In: the beginning of a file, the options of the user and the schema of the table. Out: the format, the names, types
-//! and notations of the columns, the designated timestamp. Options of the user take precedence, then the schema of the
-//! table; everything else is detected from the records. The type of a column is the narrowest of BOOLEAN, LONG, DOUBLE,
-//! DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR. Values
-//! with two meanings (`01/02/2024`) are an error.
+//! Input: the beginning of a file, the options of the user and the schema of the table. Output: the format, the names,
+//! types and notations of the columns, the designated timestamp. Options of the user take precedence, then the schema
+//! of the table; everything else is detected from the records. The type of a column is the narrowest of BOOLEAN, LONG,
+//! DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR.
+//! Values with two meanings (`01/02/2024`) are an error.
 //!
 //! Reading order: [`records`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
 //! one string; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
@@ -31,7 +31,7 @@ const RECORDS_MAX: usize = 20_000;
 ///
 /// Decimal commas are rare in such files.
 const KNOWN_RECORDS_MAX: usize = 1_000;
-/// Columns that a message names.
+/// Largest number of columns that a message names.
 const LISTED_MAX: usize = 100;
 
 /// Properties of a file that are known before the file is read; all others are detected.
@@ -39,27 +39,28 @@ const LISTED_MAX: usize = 100;
 pub struct Known {
     pub delimiter: Option<u8>,
     pub quote: Option<u8>,
-    /// The first character of lines that are comments; without it `#` before the names, and where such lines differ from
-    /// the others.
+    /// The first character of comment lines.
+    ///
+    /// Without it, `#` starts a comment before the header, and in lines whose shape differs from the other lines.
     pub comment: Option<u8>,
-    /// Lines before the names, or the first row.
+    /// Number of lines before the header, or before the first row.
     pub skipped_lines: usize,
     pub has_header: Option<bool>,
     /// Texts for NULL, instead of [`Nulls::usual`](super::Nulls::usual).
     pub nulls: Option<Vec<String>>,
-    /// Columns as the user gave them.
+    /// Columns given by the user.
     pub columns: Vec<(String, ColumnType)>,
-    /// How times of columns are written.
+    /// Time formats of columns.
     pub formats: Vec<(String, TimeFormat)>,
-    /// How numbers of columns are written.
+    /// Number formats of columns.
     pub numbers: Vec<(String, NumberFormat)>,
     /// Columns of the table in table order, if the table exists.
     pub table: Option<Vec<(String, ColumnType)>>,
-    /// The designated timestamp as the user named it or the table has it.
+    /// The designated timestamp given by the user or defined by the table.
     pub timestamp: Option<String>,
-    /// How the designated timestamp is written.
+    /// Time format of the designated timestamp.
     pub timestamp_format: Option<TimeFormat>,
-    /// Columns of a date and of a time of day that are the designated timestamp together.
+    /// Columns of a date and of a time of day that together are the designated timestamp.
     pub date_and_time: Option<(String, String)>,
     pub has_decimal_comma: Option<bool>,
     pub thousands: Option<Thousands>,
@@ -73,17 +74,17 @@ pub struct Known {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detected {
     pub format: CsvFormat,
-    /// Bytes before the first row, and their lines.
+    /// Bytes before the first row; `header_lines` are their lines.
     pub header_bytes: usize,
     pub header_lines: usize,
-    /// The record with the names, within the header; empty when there is none.
+    /// The record with the names, within the header; empty if there is none.
     pub names: Range<usize>,
     pub columns: Vec<CsvColumn>,
     pub timestamp: Option<String>,
     /// Partition interval with about half a million rows or more per partition, estimated from the sample.
     pub partition_by: PartitionBy,
     pub sampled_rows: usize,
-    /// For each column.
+    /// One finding per column.
     pub findings: Vec<Finding>,
 }
 
@@ -98,9 +99,9 @@ impl Detected {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     pub why: String,
-    /// The first values of the sample that differ.
+    /// The first distinct values of the sample.
     pub examples: Vec<String>,
-    /// Values of the sample that are NULL.
+    /// Number of NULL values of the sample.
     pub nulls: usize,
 }
 
@@ -113,10 +114,10 @@ struct Head {
     bytes: usize,
 }
 
-/// Detects the format of a file. `sample` is the beginning of the file, or all of it if `is_whole`.
+/// Detects the format of a file. `sample` is the beginning of the file, or all of it if `is_whole` is true.
 ///
 /// # Errors
-/// The sample is no CSV, does not fit what is known, or has two meanings.
+/// The sample is not CSV, contradicts known properties, or is ambiguous.
 pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> {
     let layout = records::layout(sample, known)?;
     let (format, start) = (layout.format, layout.start);
@@ -202,7 +203,7 @@ fn detected(
     })
 }
 
-/// Names of columns, for a message.
+/// Returns names of columns for a message.
 fn list(columns: &[CsvColumn]) -> String {
     let shown: Vec<&str> = columns.iter().take(LISTED_MAX).map(|c| c.name.as_str()).collect();
     shown.join(", ") + if columns.len() > LISTED_MAX { ", …" } else { "" }

@@ -12,15 +12,15 @@ use tidalite_types::COLUMNS_MAX;
 const DIALECT_RECORDS: usize = 200;
 /// Number of records from which comments and the usual number of fields are detected.
 const SHAPE_RECORDS: usize = 1_000;
-/// Records before the names that may be something else.
+/// Number of records before the header that may be other text.
 const PREAMBLE_RECORDS: usize = 100;
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 const COMMENT: u8 = b'#';
 
-/// Text of a field, and whether it was in quotes.
+/// Text of a field, and true if it was quoted.
 pub(super) type Fields = Vec<(Vec<u8>, bool)>;
 
-/// A record and where it lies in the sample.
+/// A record and its position in the sample.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub fields: Fields,
@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub end: usize,
 }
 
-/// The form of a file.
+/// The layout of a file.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub format: CsvFormat,
@@ -38,7 +38,7 @@ pub(super) struct Layout {
     pub is_comment_header: bool,
 }
 
-/// The records from `start` on, at most `max`. Records with broken quotes are left out.
+/// Returns at most `max` records from `start` on. Records with broken quotes are omitted.
 ///
 /// # Errors
 /// The first record is broken.
@@ -63,7 +63,7 @@ pub(super) fn records(sample: &[u8], start: usize, format: &CsvFormat, max: usiz
                 let message = format!("{} (position {})", error.message, error.at - at + 1);
                 return Err(Error::invalid(message).at_line(Some(line)));
             }
-            // The parser reports the record.
+            // The parser reports the record later.
             Err(_) => at = skip_record(sample, at, format),
         }
     }
@@ -74,8 +74,10 @@ pub(super) fn nulls_of(known: &Known) -> Nulls {
     known.nulls.as_ref().map_or_else(Nulls::usual, |texts| Nulls::new(texts))
 }
 
+/// Detects the layout of a file.
+///
 /// # Errors
-/// An option makes no sense.
+/// An option is invalid.
 pub(super) fn layout(sample: &[u8], known: &Known) -> Result<Layout> {
     let ascii = |what: &str, byte: Option<u8>| match byte {
         Some(byte) if !byte.is_ascii() || matches!(byte, b'\n' | b'\r') => {
@@ -97,7 +99,7 @@ pub(super) fn layout(sample: &[u8], known: &Known) -> Result<Layout> {
         };
         return Ok(Layout { format, start, is_comment_header: false });
     }
-    // As Excel writes the delimiter.
+    // Excel writes the delimiter in such a line.
     if let Some([separator]) = sample[start..].strip_prefix(b"sep=").and_then(|rest| rest.get(..1))
         && separator.is_ascii_punctuation() | (*separator == b'\t')
         && sample[start + 5..line_end(sample, start)].trim_ascii().is_empty()
@@ -112,8 +114,9 @@ pub(super) fn layout(sample: &[u8], known: &Known) -> Result<Layout> {
     Ok(Layout { format, start: found.first, is_comment_header: found.has_names })
 }
 
-/// Delimiter and quote by which most records have the same number of fields; of several those whose fields have most
-/// values that are no text, then those with most fields.
+/// Returns the delimiter and quote for which most records have the same number of fields.
+///
+/// Ties are broken by the number of values that are not text, then by the number of fields.
 fn dialect(sample: &[u8], base: &CsvFormat, delimiter: Option<u8>, quote: Option<u8>) -> CsvFormat {
     let delimiters = delimiter.map_or(DELIMITERS.to_vec(), |d| vec![d]);
     let with = |delimiter: u8, quote: u8| CsvFormat { delimiter, quote, ..base.clone() };
@@ -155,7 +158,8 @@ fn has_single_quotes(sample: &[u8], format: &CsvFormat) -> bool {
         && raw.iter().all(|r| read.iter().any(|other| other.start <= r.start && r.end <= other.end))
 }
 
-/// Records with the commonest number of fields, values per mille that are no text, fields.
+/// Returns the number of records with the most frequent number of fields, the per mille of values that are not text,
+/// and the fields.
 fn score(sample: &[u8], format: &CsvFormat) -> (usize, usize, usize) {
     let Ok(records) = records(sample, 0, format, DIALECT_RECORDS) else { return (0, 0, 0) };
     let (width, count) = common_width(&records);
@@ -170,7 +174,7 @@ fn score(sample: &[u8], format: &CsvFormat) -> (usize, usize, usize) {
     (count, values * 1_000 / fields.len().max(1), width)
 }
 
-/// The commonest number of fields, of several the largest, and how many records have it.
+/// Returns the most frequent number of fields (the largest of several), and the number of records with it.
 fn common_width(records: &[Record]) -> (usize, usize) {
     let mut counts = std::collections::HashMap::new();
     for record in records.iter().filter(|r| !is_hash(r)) {
@@ -187,9 +191,9 @@ fn is_hash(record: &Record) -> bool {
 struct Preamble {
     /// Start of the header or of the first row.
     first: usize,
-    /// The character of comments, when there are any among the rows.
+    /// The comment character, if there are comments among the rows.
     comment: Option<u8>,
-    /// The names are in a comment.
+    /// True if the names are in a comment.
     has_names: bool,
 }
 
@@ -221,7 +225,7 @@ fn preamble(sample: &[u8], start: usize, format: &CsvFormat, known: &Known) -> P
             return plain(all.first());
         }
     }
-    // Lines that are no records of this file, before a record of names.
+    // Lines that are not records of this file, before a record of names.
     let narrow = rest.iter().take(PREAMBLE_RECORDS).take_while(|r| r.fields.len() < width).count();
     let is_preamble = (1..rest.len()).contains(&narrow)
         && known.has_header != Some(false)

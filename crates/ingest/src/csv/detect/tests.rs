@@ -2,7 +2,7 @@ use super::*;
 use crate::csv::{CsvParser, OnBad};
 use tidalite_types::Values;
 
-/// The columns as `name TYPE format`, and what stands behind the header.
+/// Returns the columns as `name TYPE format`, and the detection result.
 fn found(text: &str, known: &Known) -> Result<(Vec<String>, Detected)> {
     let found = detect(text.as_bytes(), true, known)?;
     let one = |c: &CsvColumn| {
@@ -20,7 +20,7 @@ fn refused(text: &str, known: &Known) -> String {
     found(text, known).expect_err(text).to_string()
 }
 
-/// The type of a column of these values under a header, beside another column.
+/// Returns the type of a column with these values under a header, next to another column.
 fn type_of(name: &str, values: &[&str], other: &str) -> String {
     let rows: Vec<String> = values.iter().map(|v| format!("{other};{v}\n")).collect();
     columns(&format!("w;{name}\n{}", rows.concat())).swap_remove(1)

@@ -39,7 +39,7 @@ const EPOCH_SHIFT: u32 = 17;
 pub(super) const UUID: u32 = 1 << 21;
 pub(super) const IPV4: u32 = 1 << 22;
 
-/// Digits from which on a number with a plus sign is a telephone number.
+/// Number of digits from which on a number with a plus sign is a telephone number.
 const TELEPHONE_DIGITS: usize = 8;
 
 pub(super) fn number_bit(n: usize) -> u32 {
@@ -62,7 +62,7 @@ pub(super) struct Value {
     pub bits: u32,
     pub is_true: bool,
     pub is_false: bool,
-    /// A time of day stands behind the date.
+    /// A time of day follows the date.
     pub has_time: bool,
     pub decimals: u8,
     pub has_short_year: bool,
@@ -70,7 +70,7 @@ pub(super) struct Value {
     pub is_ambiguous: bool,
     /// An integer whose magnitude does not determine its unit.
     pub is_small: bool,
-    /// Separators of thousands other than commas, points or apostrophes, without decimals: perhaps no number.
+    /// Separators of thousands other than commas, points or apostrophes, without decimals: possibly not a number.
     pub is_spaced: bool,
 }
 
@@ -111,7 +111,7 @@ fn boolean(text: &str, value: &mut Value) {
     }
 }
 
-/// Infinity and NaN, as Rust reads them.
+/// Returns true for infinity and NaN in Rust's notation.
 fn is_special_number(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     ["inf", "infinity", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word))

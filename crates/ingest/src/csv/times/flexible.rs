@@ -1,4 +1,4 @@
-//! Dates and times in the notations that need no pattern.
+//! Dates and times in notations that need no pattern.
 //!
 //! | date | time |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | `31/01/2024`, `01/31/2024`, `31-01-24` (by the order that is given) | |
 //! | `31 Jan 2024`, `31-January-2024`, `Jan 31, 2024`, `Wed, 31 Jan 2024` | |
 //!
-//! Between both: a space, `T`, `;`, `,`, `_`; `-` behind `20240131`; `:` behind `31/Jan/2024`. Behind them a zone.
+//! Separators between both: a space, `T`, `;`, `,`, `_`; `-` after `20240131`; `:` after `31/Jan/2024`. A zone may
+//! follow.
 
 use super::zone;
 use super::{DateOrder, Instant};
@@ -29,7 +30,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// Years of two digits up to this one are of this century, as POSIX has it.
+/// Two-digit years up to this one belong to the 21st century, as in POSIX.
 const SHORT_YEAR_MAX: i64 = 68;
 
 /// The rest of a string that is parsed from left to right.
@@ -55,13 +56,13 @@ impl Cursor<'_> {
         self.rest.len() < before
     }
 
-    /// All digits here: their value and count. More than `max` digits are not taken, and count as none.
+    /// Consumes all digits; returns their value and count. More than `max` digits are not consumed and count as none.
     pub(super) fn digits(&mut self, max: usize) -> (i64, usize) {
         let count = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
         if count > max { (0, 0) } else { (self.exactly(count).unwrap_or(0), count) }
     }
 
-    /// The next `count` digits, whatever follows them.
+    /// Consumes the next `count` digits, whatever follows.
     pub(super) fn exactly(&mut self, count: usize) -> Option<i64> {
         let head = self.rest.get(..count)?;
         let value =
@@ -75,7 +76,7 @@ impl Cursor<'_> {
         std::str::from_utf8(&self.rest[..len]).unwrap_or_default()
     }
 
-    /// Takes a name, whole or its first three letters or more; gives its number from 0.
+    /// Consumes a name, complete or at least its first three letters; returns its index.
     pub(super) fn name(&mut self, names: &[&str]) -> Option<usize> {
         let word = self.word();
         let is = |name: &&str| word.len() >= 3 && name.get(..word.len()).is_some_and(|n| n.eq_ignore_ascii_case(word));
@@ -93,13 +94,13 @@ impl Cursor<'_> {
         self.name(&WEEKDAYS).is_some()
     }
 
-    /// Digits of a fraction of a second, as nanoseconds, and how many there are: 1 to 9.
+    /// Consumes the digits of a fraction of a second; returns nanoseconds and the number of digits, 1 to 9.
     pub(super) fn fraction(&mut self) -> Option<(i64, u8)> {
         let (value, count) = self.digits(9);
         (count > 0).then(|| (value * 10_i64.pow(9 - count as u32), count as u8))
     }
 
-    /// `AM`, `pm`, `a.m.`: whether it is the afternoon.
+    /// Consumes `AM`, `pm`, `a.m.`; returns true for the afternoon.
     pub(super) fn half_day(&mut self) -> Option<bool> {
         let mut ahead = *self;
         ahead.spaces();
@@ -120,7 +121,7 @@ impl Cursor<'_> {
 pub(in crate::csv) struct Reading {
     pub instant: Instant,
     pub has_time: bool,
-    /// Digits of the fraction of a second.
+    /// Number of digits of the fraction of a second.
     pub decimals: u8,
     /// The year has two digits.
     pub has_short_year: bool,
@@ -132,7 +133,7 @@ struct Date {
     month: i64,
     day: i64,
     has_short_year: bool,
-    /// The notation, which decides what may stand before the time.
+    /// The notation, which determines the separators before the time.
     style: DateStyle,
 }
 
@@ -143,7 +144,7 @@ enum DateStyle {
     Other,
 }
 
-/// Reads a whole text; `order` is that of day and month where both are numbers and the year is last.
+/// Parses a complete text; `order` is the order of day and month if both are numbers and the year is last.
 pub(in crate::csv) fn read(text: &str, order: Option<DateOrder>) -> Option<Reading> {
     let mut cursor = Cursor { rest: text.as_bytes() };
     if cursor.weekday() {
@@ -176,7 +177,7 @@ pub(in crate::csv) fn read(text: &str, order: Option<DateOrder>) -> Option<Readi
     Some(Reading { instant, has_time, decimals: time.decimals, has_short_year: date.has_short_year })
 }
 
-/// Days since 1970-01-01 of a date that the calendar has.
+/// Returns the days since 1970-01-01 of a valid date.
 pub(super) fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
     let is_day =
@@ -212,7 +213,7 @@ fn date(cursor: &mut Cursor<'_>, order: Option<DateOrder>) -> Option<Date> {
     }
 }
 
-/// A number or a name.
+/// Parses a number or a name.
 fn month(cursor: &mut Cursor<'_>) -> Option<i64> {
     cursor.month_name().or_else(|| Some(cursor.digits(2)).filter(|(_, count)| *count > 0).map(|(value, _)| value))
 }
@@ -248,7 +249,7 @@ fn year(cursor: &mut Cursor<'_>) -> Option<(i64, bool)> {
     }
 }
 
-/// `Jan 31, 2024`, or without a year, which then stands behind the time.
+/// Parses `Jan 31, 2024`, or a date without a year, which then follows the time.
 fn month_first_by_name(cursor: &mut Cursor<'_>, month: i64) -> Option<Date> {
     let separator = cursor.take(b" -/")?;
     cursor.spaces();
@@ -297,7 +298,7 @@ struct Time {
     decimals: u8,
 }
 
-/// A time of day, up to its zone.
+/// Parses a time of day up to its zone.
 fn clock(cursor: &mut Cursor<'_>) -> Option<Time> {
     let count = cursor.rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let (mut hour, minute, mut second) = match count {
@@ -321,7 +322,7 @@ fn clock(cursor: &mut Cursor<'_>) -> Option<Time> {
     let (mut nanos, mut decimals) = (0, 0);
     if second.is_some() {
         let has_point = count <= 6 && cursor.take(b".,").is_some();
-        // `15:04:05:123`, as some trading platforms write it.
+        // `15:04:05:123`, a notation of some trading platforms.
         let has_colon = !has_point && count <= 2 && cursor.take(b":").is_some();
         if has_point || has_colon || count > 6 {
             (nanos, decimals) = cursor.fraction()?;
@@ -338,15 +339,18 @@ fn clock(cursor: &mut Cursor<'_>) -> Option<Time> {
     is_time.then_some(Time { seconds: hour * 3_600 + minute * 60 + second, nanos, decimals })
 }
 
-/// A time of day alone, without a zone, in nanoseconds since midnight.
+/// Parses only a time of day without a zone, in nanoseconds since midnight.
 pub(in crate::csv) fn time_of_day(text: &str) -> Option<i64> {
     let mut cursor = Cursor { rest: text.as_bytes() };
     let time = clock(&mut cursor)?;
     cursor.rest.is_empty().then_some(time.seconds * 1_000_000_000 + time.nanos)
 }
 
-/// A date, or a date and a time, of digits alone (and perhaps a point before a fraction), of the years 1900 to 2100:
-/// `yyyyMMdd`, `yyyyMMddHHmm`, `yyyyMMddHHmmss`, and that with 3, 6 or 9 digits of a fraction.
+/// Parses a date, or a date and a time, of digits only, with an optional point before a fraction, of the years 1900 to
+/// 2100.
+///
+/// The notations are `yyyyMMdd`, `yyyyMMddHHmm`, `yyyyMMddHHmmss`, and the last one with 3, 6 or 9 digits of a
+/// fraction.
 pub(in crate::csv) fn compact(text: &[u8]) -> Option<Reading> {
     let count = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let is_whole = count == text.len();

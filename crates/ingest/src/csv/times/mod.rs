@@ -1,7 +1,7 @@
-//! Times as files write them.
+//! Parses times in the notations of files.
 //!
-//! In: the text of a field and a [`TimeFormat`]. Out: an instant in UTC. [`TimeFormat::Auto`] reads ISO 8601 and the
-//! other notations whose meaning is certain, [`TimeFormat::Epoch`] numbers, [`TimeFormat::Pattern`] what a pattern says.
+//! Input: the text of a field and a [`TimeFormat`]. Output: an instant in UTC. [`TimeFormat::Auto`] parses ISO 8601 and
+//! other unambiguous notations, [`TimeFormat::Epoch`] numbers, [`TimeFormat::Pattern`] the notation of a pattern.
 //!
 //! Reading order: [`flexible`] notations that need no pattern; [`pattern`] patterns of Java and of strptime; [`zone`].
 
@@ -48,8 +48,9 @@ pub enum EpochUnit {
 impl EpochUnit {
     pub const ALL: [EpochUnit; 4] = [EpochUnit::Seconds, EpochUnit::Millis, EpochUnit::Micros, EpochUnit::Nanos];
 
-    /// The unit in which `value` lies between 1973 and 5138 (nanoseconds: 2262); `None` for smaller numbers, which
-    /// would be in 1970 to 1973 or have another meaning.
+    /// Returns the unit in which `value` is between 1973 and 5138 (nanoseconds: 2262).
+    ///
+    /// Returns `None` for smaller numbers, which would be in 1970 to 1973 or have another meaning.
     #[must_use]
     pub fn from_magnitude(value: i64) -> Option<EpochUnit> {
         match value.unsigned_abs() {
@@ -70,7 +71,7 @@ impl EpochUnit {
         }
     }
 
-    /// The unit of a column that holds such numbers without loss; seconds become microseconds.
+    /// Returns the unit of a column that stores such numbers without loss; seconds become microseconds.
     #[must_use]
     pub fn column_unit(self) -> TimeUnit {
         match self {
@@ -80,7 +81,7 @@ impl EpochUnit {
         }
     }
 
-    /// The unit in which a column counts.
+    /// Returns the unit of a column.
     #[must_use]
     pub fn from_column(unit: TimeUnit) -> EpochUnit {
         match unit {
@@ -99,7 +100,7 @@ impl EpochUnit {
         }
     }
 
-    /// The unit in words.
+    /// Returns the name of the unit.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -111,12 +112,13 @@ impl EpochUnit {
     }
 }
 
-/// How the times of a column are written.
+/// The notation of the times of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
-    /// Every notation whose meaning is certain: ISO 8601 and others with the year first, names of months, days before
-    /// months where points stand between them, numbers whose unit follows from their magnitude. `01/02/2024` needs the
-    /// order.
+    /// Every unambiguous notation.
+    ///
+    /// These are ISO 8601 and others with the year first, names of months, days before months if separated by points,
+    /// numbers whose unit follows from their magnitude. `01/02/2024` requires the order.
     Auto(Option<DateOrder>),
     Epoch(EpochUnit),
     Pattern(Box<TimePattern>),
@@ -151,7 +153,7 @@ impl TimeFormat {
         }
     }
 
-    /// The time in a unit, in the years 1 to 9999; digits finer than the unit are dropped.
+    /// Parses a time of the years 1 to 9999 in a unit; digits finer than the unit are dropped.
     pub(super) fn timestamp(&self, text: &str, unit: TimeUnit) -> Result<i64, Problem> {
         let Instant { seconds, nanos } = self.instant(text)?;
         let per_second = unit.per_second();
@@ -164,7 +166,7 @@ impl TimeFormat {
         }
     }
 
-    /// The day in UTC, since 1970-01-01.
+    /// Parses a time and returns the day in UTC, since 1970-01-01.
     pub(super) fn date(&self, text: &str) -> Result<i32, Problem> {
         i32::try_from(self.instant(text)?.seconds.div_euclid(86_400)).map_err(|_| Problem::Range)
     }
@@ -199,7 +201,7 @@ fn number_or_digits(text: &str) -> Option<Result<Instant, Problem>> {
     Some(from_number(text, unit))
 }
 
-/// The unit of a number by its magnitude; `None` when the text is no number, or a small one.
+/// Returns the unit of a number by its magnitude; `None` if the text is no number, or a small one.
 pub(super) fn epoch_unit(text: &str) -> Option<EpochUnit> {
     let value = match text.parse::<i64>() {
         Ok(value) => value,
@@ -211,7 +213,7 @@ pub(super) fn epoch_unit(text: &str) -> Option<EpochUnit> {
     EpochUnit::from_magnitude(value)
 }
 
-/// `digits * factor / 10^scale`, rounded down; `None` when it overflows.
+/// Returns `digits * factor / 10^scale`, rounded down; `None` on overflow.
 fn scaled(digits: i128, factor: i128, scale: i32) -> Option<i128> {
     let product = digits.checked_mul(factor)?;
     let power = |exponent: i32| 10_i128.checked_pow(exponent.unsigned_abs());

@@ -10,8 +10,8 @@
 //! | `E` | `%a`, `%A` | the name of the weekday, which is not checked |
 //! | `z`, `Z`, `x`, `X`, `V` | `%z`, `%Z` | a zone, as an offset or a name |
 //!
-//! Numbers may have fewer digits than the pattern has letters, unless another number follows without a separator.
-//! Text in single quotes, `T` and all that is no letter stands for itself; a space for one or more.
+//! Numbers may have fewer digits than the pattern has letters, unless another number follows without a separator. Text
+//! in single quotes, `T` and all characters that are not letters are literals; a space matches one or more spaces.
 
 use super::flexible::{Cursor, day, full_year};
 use super::{Instant, zone};
@@ -73,7 +73,7 @@ impl TimePattern {
         Ok(TimePattern { text: text.to_owned(), items })
     }
 
-    /// The pattern as it was given.
+    /// Returns the original pattern.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -139,7 +139,7 @@ impl Fields {
         }
     }
 
-    /// Seconds since 1970-01-01 of the local time.
+    /// Returns the seconds since 1970-01-01 of the local time.
     fn local(&self) -> Option<i64> {
         let days = match self.day_of_year {
             Some(n) => {
@@ -159,7 +159,7 @@ impl Fields {
     }
 }
 
-/// A number before another one has as many digits as letters.
+/// Fixes the width of numbers before another number to the number of letters.
 fn fix_widths(items: &mut [Item]) {
     for n in 0..items.len() {
         let is_before_digits = matches!(items.get(n + 1), Some(Item::Number(..) | Item::Fraction));
@@ -191,7 +191,7 @@ fn from_letters(text: &str) -> Result<Vec<Item>, String> {
             (b'\'', _) => {
                 let end = bytes[at + 1..].iter().position(|b| *b == b'\'');
                 let end = end.ok_or_else(|| format!("a quote in time pattern {text:?} is not closed"))?;
-                // Two quotes are one.
+                // Two quotes represent one.
                 let quoted = if end == 0 { &b"'"[..] } else { &bytes[at + 1..at + 1 + end] };
                 items.extend(quoted.iter().map(|b| literal(*b)));
                 at += end + 2;
@@ -241,7 +241,7 @@ fn from_strptime(text: &str) -> Result<Vec<Item>, String> {
             continue;
         }
         let mut letter = bytes.next();
-        // `%-d`: without a leading zero, which is read anyhow.
+        // `%-d` is without a leading zero, which is optional in any case.
         if matches!(letter, Some(b'-' | b'_' | b'0' | b'#')) {
             letter = bytes.next();
         }

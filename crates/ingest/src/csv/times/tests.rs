@@ -1,6 +1,6 @@
 use super::*;
 
-/// Seconds of 2024-01-31T15:04:05Z, by `date -u -d 2024-01-31T15:04:05Z +%s`.
+/// The seconds of 2024-01-31T15:04:05Z, from `date -u -d 2024-01-31T15:04:05Z +%s`.
 const AT: i64 = 1_706_713_445;
 
 fn seconds(format: &str, text: &str) -> Option<(i64, i64)> {
@@ -55,7 +55,8 @@ fn notations_with_one_meaning() {
         ("1706713445123", AT, 123_000_000),
         ("1706713445123456", AT, 123_456_000),
         ("1706713445123456789", AT, 123_456_789),
-        // The clock goes back: the first of both; it goes forward: by the offset before.
+        // If the clock is set back, the first of both instants; if it is set forward, the instant by the previous
+        // offset.
         ("2021-10-31 01:30:00 Europe/London", 1_635_640_200, 0),
         ("2021-03-28 01:30:00 Europe/London", 1_616_895_000, 0),
     ] {

@@ -1,14 +1,13 @@
-//! Zones behind a time: offsets from UTC and names of the time zone database.
+//! Zones after a time: offsets from UTC and names of the time zone database.
 
 use super::flexible::Cursor;
 use chrono::{DateTime, MappedLocalTime, Offset, TimeZone};
 use chrono_tz::Tz;
 
-/// Reads what stands behind a time to the end of the text and gives the instant, in seconds UTC, of the local time
-/// `local_s`. A text without a zone is in UTC.
+/// Parses the rest of the text after a time, and returns the instant of the local time `local_s` in seconds UTC.
 ///
-/// Known: `Z`, `UTC`, `GMT`, `+01`, `+0100`, `+01:00`, `+01:00:30`, `UTC+01:00`, names such as `Europe/Berlin` or `CET`,
-/// and behind an offset a name in brackets or parentheses, which is not looked at.
+/// A text without a zone is in UTC. Supported: `Z`, `UTC`, `GMT`, `+01`, `+0100`, `+01:00`, `+01:00:30`, `UTC+01:00`,
+/// names such as `Europe/Berlin` or `CET`, and after an offset a name in brackets or parentheses, which is ignored.
 pub(super) fn utc(cursor: &mut Cursor<'_>, local_s: i64) -> Option<i64> {
     cursor.spaces();
     if cursor.rest.is_empty() {
@@ -39,7 +38,7 @@ fn bracketed(text: &[u8], open: u8, close: u8) -> Option<&str> {
     std::str::from_utf8(text.strip_prefix(&[open])?.strip_suffix(&[close])?).ok()
 }
 
-/// A name that repeats the offset before it: `[Europe/Berlin]`, `(CET)`.
+/// Skips a name that repeats the preceding offset: `[Europe/Berlin]`, `(CET)`.
 fn skip_comment(cursor: &mut Cursor<'_>) {
     cursor.spaces();
     if bracketed(cursor.rest, b'[', b']').or(bracketed(cursor.rest, b'(', b')')).is_some() {
@@ -47,7 +46,7 @@ fn skip_comment(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Seconds east of Greenwich.
+/// Parses an offset in seconds east of Greenwich.
 fn offset(cursor: &mut Cursor<'_>) -> Option<i64> {
     let sign = if cursor.take(b"+-")? == b'-' { -1 } else { 1 };
     let (value, count) = cursor.digits(4);
@@ -70,8 +69,9 @@ fn place(name: &str) -> Option<Tz> {
     exact.or_else(|| chrono_tz::TZ_VARIANTS.iter().find(|tz| tz.name().eq_ignore_ascii_case(name)).copied())
 }
 
-/// The first of two instants with this local time; of a local time that a change of the clock leaves out, the instant
-/// by the offset before the change. SQL does the same.
+/// Returns the first of two instants with this local time.
+///
+/// For a local time that a change of the clock skips, the offset before the change applies. SQL does the same.
 fn from_local(tz: Tz, local_s: i64) -> Option<i64> {
     let at = |seconds: i64| DateTime::from_timestamp(seconds, 0).map(|t| t.naive_utc());
     let local = at(local_s)?;

@@ -1,4 +1,4 @@
-//! Short cuts beside the general way, on random and mutated lines.
+//! Compares the fast paths with the general path on random and mutated lines.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn series_in_no_order_keep_their_tags_over_batches_and_undone_rows() {
             let mut text = String::new();
             for _ in 0..dice.usize(1..400) {
                 let host = dice.usize(..50);
-                // Tags over one and over many words, one of them missing now and then.
+                // Tags of one word and of many words, with one sometimes missing.
                 let rack = if host.is_multiple_of(7) { String::new() } else { format!(",rack=rack_{}", host % 3) };
                 let place = "x".repeat(host * 3);
                 let value = match dice.u16(..400) {
@@ -58,7 +58,8 @@ fn dictionaries_that_go_on_change_no_value() {
         let mut parser = LineParser::new(LineOptions { seed, ..options() });
         let mut goes_on = false;
         for round in 0..12 {
-            // Few symbols or many for the rows; of a table that comes now and then, and of a tag that is a field elsewhere.
+            // Few or many symbols for the rows; also for a table that occurs sometimes, and a tag that is a field
+            // elsewhere.
             let (rows, hosts) = (dice.usize(1..300), [3, 20, 200][dice.usize(..3)]);
             let mut text = String::new();
             for _ in 0..rows {
@@ -112,7 +113,8 @@ fn nothing_of_a_request_is_in_the_dictionaries_of_the_next() {
     }
 }
 
-/// Rows of known series wait before they go to their columns: whatever comes between them, all are there in their order.
+/// Rows of known series are buffered before they are added to their columns: with any lines between them, all rows are
+/// kept in order.
 #[test]
 fn rows_that_wait_keep_their_place_beside_others() {
     for seed in 0..30 {
@@ -124,7 +126,7 @@ fn rows_that_wait_keep_their_place_beside_others() {
             let mut text = String::new();
             let mut host = 0;
             for _ in 0..dice.usize(1..3_000) {
-                // In turn or in no order; of one table for long, or of both.
+                // In turn or in random order; long sequences of one table, or both tables.
                 host = if seed % 2 == 0 { (host + 1) % 40 } else { dice.usize(..40) };
                 let table = if dice.usize(..odd_in) == 0 || host % 20 == 19 { "mem" } else { "cpu" };
                 let rack = if host % 10 == 9 { ",rack=r" } else { "" };
@@ -152,7 +154,7 @@ fn rows_that_wait_keep_their_place_beside_others() {
     }
 }
 
-/// Whatever they have in common at first, each is learnt once and found again; also where its tags have spaces.
+/// Series with equal beginnings are each learned once and found again, including tags with spaces.
 #[test]
 fn series_that_begin_alike_are_told_apart() {
     for common in [0, 20, 100, 500, 2_500] {
@@ -177,7 +179,7 @@ fn fields_of_one_shape_are_read_the_same_whatever_differs_now_and_then() {
         let mut dice = fastrand::Rng::with_seed(seed);
         let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
         let mut quick = LineParser::new(LineOptions { seed, ..options() });
-        // Integers and doubles, or all of one of them: then mostly short ones, or those in binary.
+        // Integers and doubles, or only one of them: then mostly short ones, or binary ones.
         let all = [None, Some(true), Some(false)][seed as usize / 3 % 3];
         let fields: Vec<bool> = (0..dice.usize(1..12)).map(|_| all.unwrap_or_else(|| dice.bool())).collect();
         let odd_in = [40, 400, u32::MAX][dice.usize(..3)];
@@ -321,7 +323,7 @@ fn mutated_input_never_panics_and_reads_the_same_without_prediction() {
         let chunks = [&text[..cut], &text[cut..]];
         let mut plain = LineParser::new(LineOptions { predict: false, ..options() });
         let mut quick = LineParser::new(options());
-        // Learn the shapes first.
+        // Learns the shapes first.
         quick.finish(&sample, NOW).expect("good lines");
         quick.reset();
         assert_eq!(outcome(&mut quick, &chunks), outcome(&mut plain, &chunks), "seed {seed}");

@@ -1,6 +1,6 @@
-//! A slow, plain reading of the grammar in docs/line-protocol.md, and the parser beside it on random lines.
+//! Compares the parser with a slow reference implementation of the grammar in docs/line-protocol.md on random lines.
 //!
-//! It knows text values; binary values and decimals have tests of their own.
+//! It supports text values; binary values and decimals have separate tests.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -19,15 +19,15 @@ enum Text {
 struct Row {
     line: u32,
     table: String,
-    /// By folded name; `None` for "not a number".
+    /// Indexed by folded name; `None` for NaN.
     columns: BTreeMap<String, Option<Text>>,
-    /// Tags and fields, those without a value among them.
+    /// Number of tags and fields, including those without a value.
     items: usize,
     time: Option<(TimeUnit, i64)>,
 }
 
 impl Row {
-    /// The first value of a column that is not NULL is kept.
+    /// Keeps the first value of a column that is not NULL.
     fn take(&mut self, name: &str, value: Option<Option<Text>>) {
         self.items += 1;
         if let Some(value) = value {
@@ -37,7 +37,7 @@ impl Row {
     }
 }
 
-/// The lines before the first bad one, and its number.
+/// The lines before the first invalid one, and its number.
 #[derive(Debug, Default)]
 struct Read {
     rows: Vec<Row>,
@@ -62,7 +62,7 @@ impl Reader<'_> {
         self.input.get(self.at).copied()
     }
 
-    /// The length of the end of the line that is here.
+    /// Returns the length of the line end at the current position.
     fn line_end(&self) -> Option<usize> {
         match self.input.get(self.at..)? {
             [b'\n', ..] => Some(1),
@@ -77,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The unescaped text up to one of `ends` or the end of the line, which stay unread.
+    /// Returns the unescaped text up to one of `ends` or the line end, which are not consumed.
     fn plain(&mut self, ends: &[u8]) -> Step<Vec<u8>> {
         let mut text = Vec::new();
         loop {
@@ -118,7 +118,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `None` for a missing value, the inner one for one without a type.
+    /// Parses a field; `None` for a missing value, the inner `None` for a value without a type.
     fn field(&mut self) -> Step<Option<Option<Text>>> {
         if self.peek() == Some(b'"') {
             return self.quoted().map(|text| Some(Some(Text::Varchar(text))));
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let mut row = Row { line, table: name(self.plain(b", ")?)?, ..Row::default() };
         let mut in_fields = false;
         while self.line_end().is_none() {
-            // A comma too many before a space or the end of the line means nothing.
+            // An extra comma before a space or the line end has no meaning.
             let is_comma = self.peek() == Some(b',');
             self.at += usize::from(is_comma);
             let is_space = self.peek() == Some(b' ');
@@ -216,7 +216,7 @@ impl Reader<'_> {
             let start = self.at;
             let key = self.plain(b", =")?;
             if self.peek() != Some(b'=') {
-                // Tags only, and then the timestamp.
+                // Only tags, followed by the timestamp.
                 self.at = start;
                 if is_space && row.items > 0 { break } else { return Err(()) }
             }
@@ -254,7 +254,7 @@ fn timestamp(text: &[u8]) -> Step<(TimeUnit, i64)> {
 }
 
 impl Read {
-    /// Gives the columns of a row their types; an error where they have others.
+    /// Sets the types of a row's columns; fails if they have other types.
     fn take(&mut self, row: &Row) -> Step<()> {
         let mut changes = Vec::new();
         for (name, value) in row.columns.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
@@ -282,7 +282,7 @@ impl Read {
         let mut held = self.times.clone();
         for (name, unit, time) in times.chain(own) {
             let key = (row.table.to_lowercase(), name);
-            // The present time takes the unit that is there.
+            // The current time takes the unit of the batch.
             if time == NOW && held.contains_key(&key) {
                 continue;
             }
@@ -299,7 +299,7 @@ impl Read {
     }
 }
 
-/// The value of a batch's column, as the reference has it.
+/// Returns the value of a batch's column in the form of the reference.
 fn value(column: &BatchColumn, row: usize) -> Option<Text> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     column.column.is_valid(row).then(|| match (&column.column.values, column.column_type) {
@@ -324,7 +324,7 @@ fn is_same(held: Option<&Text>, read: Option<&Text>) -> bool {
     }
 }
 
-/// Checks what a parser with any past makes of `text`.
+/// Checks the result of a parser with any history for `text`.
 fn compare(parser: &mut LineParser, text: &[u8], cut: usize) {
     parser.reset();
     let error = feed(parser, &[&text[..cut], &text[cut..]]).err();
@@ -347,7 +347,7 @@ fn compare(parser: &mut LineParser, text: &[u8], cut: usize) {
         }
         let times = batch.timestamps.as_ref().expect("times");
         let (unit, time) = row.time.expect("a time");
-        // The present time is read in the unit that the batch has then, which a later line may make finer.
+        // The current time has the unit of the batch at that line, which a later line may refine.
         let is_now = time == NOW && [NOW, NOW / 1_000, NOW / 1_000 * 1_000].contains(&times.values[at]);
         assert!(is_now || unit.convert(time, times.unit) == Some(times.values[at]), "{time} in {shown}");
     }
@@ -361,7 +361,7 @@ const PIECES: [&str; 24] = [
 
 fn random_name(dice: &mut fastrand::Rng) -> String {
     let name: String = (0..dice.usize(1..4)).map(|_| PIECES[dice.usize(..PIECES.len())]).collect();
-    // A comment, or part of what comes next.
+    // A comment, or a part of the following text.
     name.trim_start_matches('#').to_owned() + "x"
 }
 
@@ -465,7 +465,7 @@ fn mutated_lines_are_read_as_the_grammar_says() {
                 text.push('\n');
             }
         }
-        // A last line without its end is another test's.
+        // Another test covers a last line without its end.
         text.push('\n');
         let text: String = text.into_iter().collect();
         compare(&mut quick, text.as_bytes(), dice.usize(..=text.len()));

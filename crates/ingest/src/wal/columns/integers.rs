@@ -1,20 +1,20 @@
-//! Integers, their surplus bytes taken off: FRAME, STEP and DELTA of [`super`].
+//! Encodes integers without surplus bytes: FRAME, STEP and DELTA of [`super`].
 //!
-//! What is chosen is the smallest of those that a look at 64 values lets hope for; every value is then checked.
+//! A sample of 64 values selects the smallest encoding; every value is then checked.
 
 use super::{
     BadColumn, DELTA, FRAME, PLAIN, SAMPLE, STEP, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8,
 };
 use tidalite_kernels::{Int, min_max, narrow_to_1, narrow_to_2, narrow_to_4};
 
-/// Bytes before the first `x`, tag included.
+/// Bytes before the first `x`, including the tag.
 const FRAME_HEAD: usize = 10;
 const STEP_HEAD: usize = 18;
 const DELTA_HEAD: usize = 26;
 
 pub(super) trait Integer: bytemuck::Pod + Int {
     fn widen(self) -> i64;
-    /// The low bits of `value`.
+    /// Returns the low bits of `value`.
     fn wrap(value: u64) -> Self;
 }
 
@@ -34,7 +34,7 @@ macro_rules! integer {
 }
 integer!(i8, i16, i32, u32, i64);
 
-/// PLAIN or FRAME, whichever is smaller.
+/// Encodes as PLAIN or FRAME, whichever is smaller.
 pub(super) fn encode_integers<T: Integer>(values: &[T], out: &mut Vec<u8>) {
     match min_max(values) {
         Some((min, max)) => encode_between(values, min, max, out),
@@ -42,10 +42,10 @@ pub(super) fn encode_integers<T: Integer>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// As [`encode_integers`], of values whose least and greatest are known.
+/// Encodes like [`encode_integers`], for values with known minimum and maximum.
 fn encode_between<T: Integer>(values: &[T], min: T, max: T, out: &mut Vec<u8>) {
     let width = width(max.distance(min));
-    // PLAIN has one byte besides its values.
+    // PLAIN has one byte in addition to its values.
     if FRAME_HEAD + values.len() * width > size_of_val(values) {
         return encode_plain(values, out);
     }
@@ -57,12 +57,12 @@ fn encode_between<T: Integer>(values: &[T], min: T, max: T, out: &mut Vec<u8>) {
         0 => {}
         1 => narrow_to_1(values, min, bytes.as_chunks_mut().0),
         2 => narrow_to_2(values, min, bytes.as_chunks_mut().0),
-        // Eight bytes are not fewer than any has.
+        // Eight bytes never save space.
         _ => narrow_to_4(values, min, bytes.as_chunks_mut().0),
     }
 }
 
-/// PLAIN, FRAME, STEP or DELTA, whichever is smaller.
+/// Encodes as PLAIN, FRAME, STEP or DELTA, whichever is smallest.
 pub(super) fn encode_longs(values: &[i64], out: &mut Vec<u8>) {
     let Some((min, max)) = min_max(values) else { return encode_plain(values, out) };
     let n = values.len();
@@ -72,7 +72,7 @@ pub(super) fn encode_longs(values: &[i64], out: &mut Vec<u8>) {
     }
     let step = Step::find(values, min, max).unwrap_or(Step::ONE);
     let stepped = width(max.distance(min) / step.size);
-    // Further apart than that, a delta wraps around and the step need not divide it.
+    // With a greater range, a delta wraps around and the step need not divide it.
     let delta = (max.distance(min) <= i64::MAX as u64 && sampled_delta_width(values, step) < stepped)
         .then(|| Delta::of(values, step));
     let plain_bytes = 1 + 8 * n;
@@ -126,7 +126,7 @@ fn deltas(values: &[i64]) -> impl ExactSizeIterator<Item = i64> {
     values[1..].iter().zip(values).map(|(b, a)| b.wrapping_sub(*a))
 }
 
-/// Bytes that hold every number up to `max`.
+/// Returns the number of bytes for numbers up to `max`.
 fn width(max: u64) -> usize {
     match max {
         0 => 0,
@@ -137,7 +137,8 @@ fn width(max: u64) -> usize {
     }
 }
 
-/// A number that divides every difference between the values: timestamps in nanoseconds that came from milliseconds.
+/// A common divisor of all differences between the values, for example of timestamps in nanoseconds with millisecond
+/// precision.
 #[derive(Clone, Copy)]
 struct Step {
     size: u64,
@@ -149,7 +150,7 @@ struct Step {
 impl Step {
     const ONE: Step = Step { size: 1, inverse: 1, shift: 0 };
 
-    /// The greatest there is; `None` when that is 1 or takes more than a few looks at the values.
+    /// Returns the greatest step; `None` if it is 1 or requires too many samples.
     fn find(values: &[i64], min: i64, max: i64) -> Option<Step> {
         let sample = values.iter().step_by((values.len() / SAMPLE) | 1);
         let mut size =
@@ -171,20 +172,22 @@ impl Step {
     fn new(size: u64) -> Step {
         let shift = size.trailing_zeros();
         let odd = size >> shift;
-        // Newton: each round doubles the bits that are right, from 3.
+        // Newton's iteration: each round doubles the number of correct bits, starting with 3.
         let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x))));
         Step { size, inverse, shift }
     }
 
-    /// How many steps `difference` is. Not a multiple of the step gives more than any multiple would: multiplication
-    /// by the inverse permutes the 64-bit numbers, and the multiples already take the smallest places.
+    /// Returns the number of steps of `difference`.
+    ///
+    /// For other numbers than multiples the result exceeds the result of any multiple: multiplication by the inverse
+    /// permutes the 64-bit numbers, and the multiples have the smallest results.
     #[inline]
     fn count(self, difference: u64) -> u64 {
         difference.wrapping_mul(self.inverse).rotate_right(self.shift)
     }
 }
 
-/// The greatest one.
+/// Returns the greatest common divisor.
 fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -198,7 +201,7 @@ struct Delta {
 }
 
 impl Delta {
-    /// There are at least two values.
+    /// Creates the deltas of at least two values.
     fn of(values: &[i64], step: Step) -> Delta {
         let first = values[1].wrapping_sub(values[0]);
         let (min, max) = deltas(values).fold((first, first), |(min, max), d| (min.min(d), max.max(d)));
@@ -206,7 +209,7 @@ impl Delta {
     }
 }
 
-/// There are at least two values.
+/// Estimates the width of the deltas of at least two values.
 fn sampled_delta_width(values: &[i64], step: Step) -> usize {
     let last = values.len() - 1;
     let sample = (0..last).step_by(last / SAMPLE + 1).map(|i| values[i + 1].wrapping_sub(values[i]));
@@ -214,12 +217,12 @@ fn sampled_delta_width(values: &[i64], step: Step) -> usize {
     width(max.distance(min) / step.size)
 }
 
-/// What [`put_frame`] takes.
+/// Returns the size of the output of [`put_frame`].
 pub(super) fn frame_bytes(n: usize, min: i64, max: i64) -> usize {
     FRAME_HEAD + n * width(max.distance(min))
 }
 
-/// FRAME over anything that maps to integers from `min` to `max`; `above` gives the difference to `min`.
+/// Writes FRAME for values that map to integers in `min..=max`; `above` returns the difference to `min`.
 pub(super) fn put_frame<T: Copy>(values: &[T], min: i64, max: i64, above: impl Fn(T) -> u64, out: &mut Vec<u8>) {
     let width = width(max.distance(min));
     put_head(FRAME, width, &[min as u64], out);
@@ -231,7 +234,7 @@ fn put_head(tag: u8, width: usize, numbers: &[u64], out: &mut Vec<u8>) {
     out.extend_from_slice(bytemuck::cast_slice(numbers));
 }
 
-/// How many steps each difference is: at most `width` bytes, so mostly a multiplication of 32 bits will do.
+/// Writes the step count of each difference in `width` bytes, mostly with a multiplication of 32 bits.
 fn put_counts(width: usize, differences: impl ExactSizeIterator<Item = u64>, step: Step, out: &mut Vec<u8>) {
     if width == 8 {
         return put(width, differences.map(|d| step.count(d)), out);

@@ -15,13 +15,13 @@ const PHYSICALS: [Physical; 11] = [
 ];
 
 fn encoded(column: &Column) -> Vec<u8> {
-    let mut bytes = vec![7]; // what is there before stays
+    let mut bytes = vec![7]; // existing bytes are kept
     encode_column(column, &mut bytes);
     assert_eq!(bytes.remove(0), 7);
     bytes
 }
 
-/// The bytes of row `row`, so that doubles are compared by their bits.
+/// Returns the bytes of row `row`, so that doubles are compared by their bits.
 fn value_bytes(values: &Values, row: usize) -> Vec<u8> {
     tidalite_types::match_values!(
         values,
@@ -51,7 +51,7 @@ fn round_trip(column: &Column, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Integers of all the shapes that the encodings look for, and of none.
+/// Returns integers of all shapes that the encodings detect, and of other shapes.
 fn random_long(rng: &mut fastrand::Rng, shape: u8, row: usize) -> i64 {
     match shape {
         0 => 42,
@@ -174,7 +174,7 @@ fn damaged_bytes_never_panic() {
             let column = random_column(&mut rng, physical);
             let mut bytes = encoded(&column);
             for _ in 0..rng.usize(1..4) {
-                // Heads decide how the rest is read: hit them most.
+                // Headers determine how the rest is read, so they are damaged most often.
                 let at = if rng.bool() { rng.usize(..bytes.len().min(30)) } else { rng.usize(..bytes.len()) };
                 bytes[at] = if rng.bool() { rng.u8(..6) } else { bytes[at] ^ 1 << rng.u8(..8) };
             }
@@ -250,7 +250,7 @@ fn nulls_take_no_room() {
     assert_eq!(round_trip(&column, 0).len(), 1 + 800 + 9);
 }
 
-/// The bytes that `docs/FORMAT.md` promises.
+/// The bytes that `docs/FORMAT.md` specifies.
 #[test]
 fn the_format_is_what_the_header_says() {
     let column = Column::new(Values::I16((0..12).map(|i| 1_000 + i).collect()));

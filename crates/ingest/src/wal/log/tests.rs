@@ -30,7 +30,7 @@ fn open(fs: &Arc<dyn Fs>, from: Txn) -> Result<(LogWriter, Vec<(Txn, usize)>)> {
     Ok((log, seen))
 }
 
-/// Writes commits of the given numbers of operations, each group synced.
+/// Writes commits with the given numbers of operations, each group synced.
 fn write(log: &mut LogWriter, groups: &[&[usize]]) {
     let mut txn = log.txn;
     for group in groups {
@@ -120,7 +120,7 @@ fn a_full_disk_refuses_a_reservation_and_the_log_goes_on_when_there_is_room() {
     fs.create_dir_all(Path::new(FOLDER)).unwrap();
     let (mut log, _) = open(&fs, Txn(0)).unwrap();
     write(&mut log, &[&[1]]);
-    // Creating, then allocating the next file; the removal of a leftover comes before.
+    // Creating, then allocating the next file; the removal of a leftover precedes.
     for operation in 1..3 {
         sim.fail_at(sim.operations() + operation, std::io::ErrorKind::StorageFull);
         let error = log.reserve(FILE_BYTES).unwrap_err();
@@ -150,7 +150,7 @@ fn what_frees_space_has_room_where_rows_have_none() {
     group.push(log.txn.next(), &ops(1));
     log.append(&mut group).unwrap();
     log.sync().unwrap();
-    // Past the end there is nothing left for anybody.
+    // After the end no space is left for any commit.
     sim.fail_at(sim.operations() + 1, std::io::ErrorKind::StorageFull);
     assert!(log.reserve_to_free(left).is_err());
     drop(log);
@@ -180,7 +180,7 @@ fn a_spare_made_ahead_is_the_next_file() {
     let (mut log, _) = open(&fs, Txn(0)).unwrap();
     assert!(log.wants_spare());
     make_spare(&*fs, FILE_BYTES, true, |_| ()).unwrap();
-    // One that was made and never told of is made anew.
+    // A spare that was not added is made again.
     make_spare(&*fs, FILE_BYTES, true, |_| ()).unwrap();
     log.add_spare();
     assert!(!log.wants_spare());
@@ -194,7 +194,8 @@ fn a_spare_made_ahead_is_the_next_file() {
     assert!(!files(&fs).contains(&NEW_SPARE.to_owned()), "an unused spare does not outlive the process");
 }
 
-/// Records of any length, in one group or in many, begin and end anywhere in the blocks that are written past the cache.
+/// Records of any length, in one group or in many, begin and end at any position of the blocks that are written past
+/// the cache.
 #[test]
 fn files_written_past_the_cache_have_the_same_records() {
     let written = |bypass_cache: bool| {
@@ -264,7 +265,7 @@ fn what_an_opening_shows_outlives_a_power_loss_behind_a_failed_sync_and_a_file_t
     }
 }
 
-/// A log of one file whose first record does not match its checksum; two commits follow each other in it.
+/// Returns a log of one file with two commits, whose first record does not match its checksum.
 fn first_record_is_bad(is_synced_between: bool) -> Arc<dyn Fs> {
     let fs = disk();
     let (mut log, _) = open(&fs, Txn(0)).unwrap();
@@ -309,12 +310,13 @@ fn the_first_record_of_all_must_be_whole_too_when_one_was_synced_behind_it() {
     assert!(error.to_string().contains("a synced commit does not match its checksum"), "{error}");
 }
 
-/// What happens to a log whose syncs overlap, by chance: groups are written, syncs begin and end in any order, the power
-/// goes. `synced` gets how many commits are known to be durable whenever a sync has ended and those before it have.
+/// A random history of a log with overlapping syncs: groups are written, syncs begin and end in any order, the power is
+/// lost.
+///
+/// `synced` gets the number of commits known to be durable whenever a sync and all previous ones have ended.
 struct Overlapping {
     log: LogWriter,
-    /// Syncs that have not ended, or have others before them that have not: what they sync, the commits it has, and
-    /// whether they have ended.
+    /// Syncs that have not ended or follow such syncs: the content, its commits, and true if the sync has ended.
     flying: VecDeque<(Unsynced, Txn, bool)>,
     chance: u64,
     synced: Txn,
@@ -399,7 +401,7 @@ fn where_syncs_overlap_damage_to_what_was_long_synced_is_corruption() {
     let fs = disk();
     let log = open(&fs, Txn(0)).unwrap().0;
     let mut run = Overlapping { log, flying: VecDeque::new(), chance: 1, synced: Txn(0) };
-    // A sync always begins before the one before it has ended.
+    // A sync always begins before the previous one has ended.
     for round in 0..12 {
         let mut group = Group::default();
         group.push(run.log.txn.next(), &ops(1));

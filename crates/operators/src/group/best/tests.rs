@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite_kernels::Fold;
 
-/// Keys, how they are packed, and the types of those that come out.
+/// Key columns, their packing, and the types of the output columns.
 type Keys = (Vec<ArrayRef>, Vec<KeyKind>, Vec<DataType>);
 
-/// Of each group: rows, the sum and the mean of integers and of floating point, the least and the greatest.
+/// For each group: rows, the sum and the mean of integers and of floating point, the minimum and the maximum.
 fn outputs() -> (Vec<Fold>, Vec<Output>) {
     let folds = vec![
         Fold::Rows,
@@ -37,7 +37,7 @@ fn outputs() -> (Vec<Fold>, Vec<Output>) {
     (folds, outputs)
 }
 
-/// The groups of rows, or those that come first, added by two workers in batches of 1,000 rows.
+/// Returns all groups or the top groups, added by two workers in batches of 1,000 rows.
 fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&Best>) -> RecordBatch {
     let (columns, kinds, types) = keys;
     let (folds, outputs) = outputs();
@@ -51,7 +51,7 @@ fn grouped(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: Option<&
     }
     let mut parts: Vec<Part> = grouping.parts(workers.into_iter().flat_map(Worker::finish).collect());
     if let Some(best) = best {
-        // As threads do it: of some of the parts each, then of those.
+        // Like the threads of a query: the top groups of some parts each, then the top groups of the results.
         let rest = parts.split_off(parts.len() / 3);
         let found = [parts, rest].map(|parts| grouping.best(&mut parts.into_iter(), &outputs, best));
         parts = vec![grouping.best(&mut found.into_iter(), &outputs, best)];
@@ -87,7 +87,7 @@ fn text(columns: &[ArrayRef], row: usize) -> String {
     columns.iter().map(value).collect::<Vec<_>>().join("|")
 }
 
-/// Beside a sort of all groups; of equal ones any may come.
+/// Compares with a sort of all groups; ties may be broken in any way.
 fn check(keys: &Keys, ints: &Int64Array, floats: &Float64Array, best: &Best) {
     let (all, found) = (grouped(keys, ints, floats, None), grouped(keys, ints, floats, Some(best)));
     let mut expected = sorted(&all, &best.by);
@@ -110,7 +110,7 @@ fn the_groups_that_come_first_in_any_order() {
         let ints = Int64Array::from(some(70, 3));
         let float = |v: i64| if v == -9 { f64::NAN } else { v as f64 / 4.0 };
         let floats = Float64Array::from(some(70, 10).iter().map(|v| v.map(float)).collect::<Vec<_>>());
-        // Equal in the first bytes, some only in these, of all lengths.
+        // Strings with equal prefixes of various lengths; some have only the prefix.
         let texts: StringViewArray = (some(95, range).iter())
             .map(|v| v.map(|v| if v % 2 == 0 { format!("abcd{v}") } else { format!("abcd, and more than twelve {v}") }))
             .collect();
@@ -150,7 +150,7 @@ fn zeros_are_equal_and_nan_is_the_greatest_number() {
     let floats = [-0.0, 0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY];
     let (ints, floats) = (Int64Array::from(vec![0; 6]), Float64Array::from(floats.to_vec()));
     let keys = (vec![keys], vec![KeyKind::of(&DataType::Int64, false).expect("a key")], vec![DataType::Int64]);
-    // By the sum, the mean, the greatest; then by the key from above.
+    // By the sum, the mean, the maximum; then by the key in both directions.
     for (column, expected) in [(3, [3, 2, 1, 5]), (4, [3, 2, 1, 5]), (6, [3, 2, 1, 5])] {
         let by = |is_descending| {
             let first = By { column, is_descending: false, nulls_first: false };

@@ -1,4 +1,4 @@
-//! The bytes of one simulated file: as reads see them, as the disk has them, and what lies between.
+//! The bytes of one simulated file: as returned by reads, as stored on the disk, and the unsynced versions.
 //!
 //! Sparse, because logs reserve far more than tests write.
 
@@ -11,20 +11,20 @@ const SECTOR: usize = 512;
 /// Shared between the states of a file and of the disks that survive it.
 type Sector = Arc<[u8; SECTOR]>;
 
-/// Sectors that are missing are zeros. What lies past a length is zeros too, so that growing shows zeros.
+/// Missing sectors are zeros. Bytes past the length are zeros, so that growing shows zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     len: u64,
     sectors: BTreeMap<u64, Sector>,
     durable_len: u64,
     durable: BTreeMap<u64, Sector>,
-    /// Every content a sector had since the last sync, oldest first.
+    /// Every content of a sector since the last sync, oldest first.
     unsynced: BTreeMap<u64, Vec<Sector>>,
     /// Every length since the last sync.
     unsynced_lens: Vec<u64>,
 }
 
-/// A sector written over and over keeps this many of its contents, the oldest and the newest ones.
+/// Largest number of contents of a repeatedly written sector; the oldest and the newest ones are kept.
 const VERSIONS_MAX: usize = 8;
 
 impl Content {
@@ -73,7 +73,7 @@ impl Content {
         self.unsynced_lens.push(len);
     }
 
-    /// Zeros what lies past `len`.
+    /// Zeroes the bytes past `len`.
     fn clear_from(&mut self, len: u64) {
         let first = len / SECTOR as u64;
         let touched: Vec<u64> = self.sectors.range(first..).map(|(sector, _)| *sector).collect();
@@ -108,14 +108,14 @@ impl Content {
         self.durable_len = self.len;
     }
 
-    /// Some of it became durable, the rest is forgotten though reads still show it.
+    /// Makes some of the content durable and forgets the rest, although reads still return it.
     pub fn fail_sync(&mut self, rng: &mut Rng) {
         (self.durable, self.durable_len) = self.settle(rng);
         self.unsynced.clear();
         self.unsynced_lens.clear();
     }
 
-    /// What the disk may have after the power went.
+    /// Returns a possible content of the disk after a power loss.
     pub fn survivor(&self, rng: &mut Rng) -> Content {
         let (durable, len) = self.settle(rng);
         Content { len, sectors: durable.clone(), durable_len: len, durable, ..Content::default() }
@@ -123,7 +123,7 @@ impl Content {
 
     fn settle(&self, rng: &mut Rng) -> (BTreeMap<u64, Sector>, u64) {
         let mut durable = self.durable.clone();
-        // How much is lost is chosen first, or large writes would never survive nor vanish as a whole.
+        // The share of lost sectors is chosen first; otherwise large writes would never survive or vanish completely.
         let lost_of_8 = [0, 1, 4, 7, 8][rng.below(5)];
         for (sector, versions) in &self.unsynced {
             if rng.below(8) >= lost_of_8 {
@@ -152,7 +152,7 @@ fn put(sectors: &mut BTreeMap<u64, Sector>, sector: u64, content: &Sector) {
     }
 }
 
-/// The sectors that `len` bytes at `offset` touch: number, first byte within, and which of the bytes.
+/// Returns the sectors of `len` bytes at `offset`: number, first byte within the sector, and the range of the bytes.
 fn sectors(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The folders of the simulated disk: as the system shows them, as the disk has them, and the changes between.
+//! The folders of the simulated disk: as shown by the system, as stored on the disk, and the unsynced changes.
 
 use super::Rng;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub(super) enum Node {
     File(u64),
 }
 
-/// The root is the empty path and always there.
+/// The root is the empty path and always exists.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     folders: BTreeMap<PathBuf, Folder>,
@@ -25,7 +25,7 @@ struct Folder {
     unsynced: Vec<Change>,
 }
 
-/// One change of a folder: a name that is gone, then a name that is there.
+/// One change of a folder: a removed name, then an added name.
 #[derive(Clone, Debug)]
 struct Change {
     unset: Option<String>,
@@ -50,7 +50,7 @@ impl Folder {
         self.unsynced.push(change);
     }
 
-    /// The names the disk may have after the power went.
+    /// Returns possible names on the disk after a power loss.
     fn settle(&self, rng: &mut Rng) -> BTreeMap<String, Node> {
         let mut entries = self.durable.clone();
         let way = rng.below(3);
@@ -144,7 +144,7 @@ impl Names {
         folder.map_or_else(Vec::new, |folder| folder.entries.keys().cloned().collect())
     }
 
-    /// The files that have a name.
+    /// Returns the files that have a name.
     pub fn files(&self) -> Vec<u64> {
         let folders = self.folders.values().chain([&self.root]);
         let file = |node: &Node| if let Node::File(id) = node { Some(*id) } else { None };
@@ -154,7 +154,7 @@ impl Names {
         files
     }
 
-    /// The files that have a name, or may have one again after the power went.
+    /// Returns the files that have a name or may have one again after a power loss.
     pub fn reachable(&self) -> Vec<u64> {
         let folders = self.folders.values().chain([&self.root]);
         let nodes = folders.flat_map(|f| {
@@ -168,12 +168,12 @@ impl Names {
         files
     }
 
-    /// The folders the disk may have after the power went.
+    /// Returns possible folders on the disk after a power loss.
     pub fn survivor(&self, rng: &mut Rng) -> Names {
         let mut survivor = Names::default();
         let mut left = vec![PathBuf::new()];
         while let Some(dir) = left.pop() {
-            // A folder that was removed, and the removal lost, comes back without what was in it.
+            // If the removal of a folder is lost, the folder returns without its content.
             let entries = self.folder(&dir).map(|folder| folder.settle(rng)).unwrap_or_default();
             let folders = entries.iter().filter(|(_, node)| **node == Node::Folder);
             left.extend(folders.map(|(name, _)| dir.join(name)));
@@ -198,7 +198,7 @@ impl Names {
     }
 }
 
-/// The path without `.`; those that leave the data folder are refused.
+/// Removes `.` from the path. Paths that leave the data folder are rejected.
 fn normal(path: &Path) -> io::Result<PathBuf> {
     let mut out = PathBuf::new();
     for component in path.components() {

@@ -12,7 +12,7 @@ fn read(fs: &SimFs, name: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A disk with a synced file `a` of `len` ones.
+/// Returns a disk with a synced file `a` of `len` ones.
 fn disk_with_ones(len: usize) -> (SimFs, Arc<dyn File>) {
     let fs = SimFs::new(1);
     let file = fs.create(path("a")).unwrap();

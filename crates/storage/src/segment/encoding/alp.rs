@@ -1,4 +1,4 @@
-//! Floating point that was written as short decimals: the integers of a scale of their vector, in few bits. See
+//! Encodes floating point that was written as short decimals: integers at one scale per vector, bit-packed. See
 //! [`tidalite_kernels::alp`].
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //! frames  of the integers, i64; an exception is the bits of its value, u64
 //! ```
 //!
-//! Exceptions are what no integer of the scale gives back bit for bit, and what would need too many bits. Rows that
-//! are NULL never are.
+//! Exceptions are values that no integer of the scale reproduces bit for bit, and values that would need too many bits.
+//! NULL rows are never exceptions.
 
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Interval, Wanted, of_vector, put};
@@ -26,13 +26,13 @@ use tidalite_types::{Bitmap, VECTOR_ROWS};
 
 pub(super) struct Alp;
 
-/// Values of a vector that its scale is chosen by.
+/// Number of values of a vector that are sampled to choose its scale.
 const SAMPLE_ROWS: usize = 32;
-/// Scales a block chooses from for each vector.
+/// Number of candidate scales per block.
 const CANDIDATES_MAX: usize = 4;
-/// Position and bits of an exception.
+/// Size of an exception in bits: position and bits of the value.
 const EXCEPTION_BITS: usize = 80;
-/// Integers are stored, and exceptions, in this many bytes.
+/// Size in bytes of stored integers and exceptions.
 const VALUE_BYTES: usize = 8;
 
 impl<T: Fixed<Bits = u64> + Decimal> Scheme<T> for Alp {
@@ -93,12 +93,12 @@ fn push<T: Fixed<Bits = u64> + Decimal>(
     writer.push_with(ints, (lo, plan.width), exceptions, VALUE_BYTES);
 }
 
-/// Evenly spread values of a vector.
+/// Returns evenly spread values of a vector.
 fn spread<T: Copy>(vector: &[T]) -> impl Iterator<Item = T> {
     vector.iter().copied().step_by(vector.len().div_ceil(SAMPLE_ROWS).max(1))
 }
 
-/// The scales that serve the vectors of a sample best; `None` when most values have none.
+/// Returns the best scales for the vectors of a sample; `None` if most values have no scale.
 fn candidates<T: Decimal>(sample: &[&[T]]) -> Option<Vec<i8>> {
     let mut votes: Vec<(usize, i8)> = SCALES.map(|scale| (0, scale)).collect();
     let mut misses = 0;
@@ -106,14 +106,14 @@ fn candidates<T: Decimal>(sample: &[&[T]]) -> Option<Vec<i8>> {
         let least: Vec<i8> = spread(vector).filter_map(|v| Some(alp::least_scale(v)?.0)).collect();
         let picked = spread(vector).count();
         misses += picked - least.len();
-        // A value has an integer at greater scales, too, while it fits: only scales that some value needs matter.
+        // A value also has integers at greater scales as long as they fit; only scales that some value requires matter.
         let mut scales = least;
         scales.sort_unstable();
         scales.dedup();
         if let Some(best) = scales.iter().map(|s| (cost(vector, *s), *s)).min() {
             votes[usize::from((best.1 - SCALES.start()) as u8)].0 += 1;
         }
-        // Full precision is seen early.
+        // Values of full precision are detected early.
         if misses > SAMPLE_ROWS && misses * 2 > sample.len() * SAMPLE_ROWS {
             return None;
         }
@@ -131,7 +131,7 @@ fn best_scale<T: Decimal>(vector: &[T], candidates: &[i8]) -> i8 {
     }
 }
 
-/// Bits of the vector's spread values at `scale`.
+/// Returns the bits of the vector's sampled values at `scale`.
 fn cost<T: Decimal>(vector: &[T], scale: i8) -> usize {
     let (mut lo, mut hi, mut hits, mut misses) = (i64::MAX, i64::MIN, 0, 0);
     for d in spread(vector).map(|v| alp::integer(v, scale)) {
@@ -145,7 +145,7 @@ fn cost<T: Decimal>(vector: &[T], scale: i8) -> usize {
     (hits + misses) * width + misses * EXCEPTION_BITS
 }
 
-/// A block as it lies in its chunk.
+/// An encoded block.
 pub(super) struct Vectors<'a> {
     scales: &'a [u8],
     frames: Frames<'a>,
@@ -168,7 +168,7 @@ impl<'a> Vectors<'a> {
         self.scales.len()
     }
 
-    /// Scale and integers of vector `i`; exceptions are the bits of values.
+    /// Returns the scale and the integers of vector `i`; exceptions are the bits of values.
     pub fn vector(&self, i: usize) -> (i8, Frame<'a, i64>) {
         (self.scales[i] as i8, self.frames.vector(i))
     }
@@ -209,7 +209,7 @@ pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> R
     }))
 }
 
-/// Shows the values of each vector, NULLs as they are packed.
+/// Calls `show` with the values of each vector; NULLs have their packed values.
 pub(super) fn each_vector<T: Fixed + Decimal>(
     payload: &[u8],
     block: &EncodedBlock,
@@ -240,7 +240,7 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
     }))
 }
 
-/// Appends few rows of a block without NULLs.
+/// Appends a few rows of a block without NULLs.
 pub(super) fn few(payload: &[u8], block: &EncodedBlock, numbers: &[u16], out: &mut Vec<f64>) -> Result<(), String> {
     let vectors = Vectors::parse(payload, block)?;
     prefetch(&vectors.frames, numbers);
@@ -258,10 +258,10 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
     Some(())
 }
 
-/// Values never decrease as their integers grow, so the bounds become integers once a scale.
+/// Compares integers with converted bounds, which is possible because values never decrease as their integers grow.
 fn compare<T: Fixed + Decimal>(vectors: &Vectors<'_>, lo: f64, hi: f64, wanted: &Wanted<'_>, mask: &mut [u64]) {
     let mut unpacker = Unpacker::new();
-    // Neighbours mostly have the same scale.
+    // Adjacent vectors mostly have the same scale.
     let mut known = None;
     let are_all = wanted.are_all();
     for i in wanted.vectors() {
@@ -275,7 +275,7 @@ fn compare<T: Fixed + Decimal>(vectors: &Vectors<'_>, lo: f64, hi: f64, wanted: 
         };
         known = Some((scale, (first, last)));
         let mask = of_vector(mask, i);
-        // As distances: what lies below the reference has none.
+        // Converts to distances; values below the reference have none.
         let (from, to) = (first.saturating_sub(frame.reference), last.saturating_sub(frame.reference));
         let (from, to) = if to < 0 { (1, 0) } else { (from.max(0) as u64, to as u64) };
         let words = packed_in_range(&mut unpacker, frame.lines, frame.width, frame.rows, from, to);

@@ -1,5 +1,5 @@
-//! Floating point of full precision: the few left parts as codes above the right parts, in the bits that both need.
-//! See [`tidalite_kernels::alp_rd`].
+//! Encodes floating point of full precision: codes of the frequent left parts above the right parts, bit-packed. See
+//! [`tidalite_kernels::alp_rd`].
 //!
 //! ```text
 //! right bits  u8
@@ -8,7 +8,7 @@
 //! frames      of the words, which all have the reference 0; an exception is the bits of its value
 //! ```
 //!
-//! Words, references and exceptions are as wide as the values.
+//! Words, references and exceptions have the width of the values.
 
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Interval, Wanted, of_vector};
@@ -27,9 +27,9 @@ use tidalite_types::column_type::Physical;
 
 pub(super) struct AlpRd;
 
-/// Values of each sampled vector that the split is chosen by.
+/// Number of values of each sampled vector that are used to choose the split.
 const SAMPLE_ROWS: usize = 64;
-/// Before the frames.
+/// Size in bytes of the header before the frames.
 const HEAD_BYTES: usize = 2 + 2 * LEFTS_MAX;
 
 impl<T: Fixed<Bits = u64>> Scheme<T> for AlpRd {
@@ -53,7 +53,8 @@ impl<T: Fixed<Bits = u64>> Scheme<T> for AlpRd {
     }
 
     fn weight(&self, _: Effort) -> usize {
-        // Read slower than plain values, and decoded to be compared: worth it from about a tenth less on.
+        // Reading is slower than for plain values, and comparisons require decoding: chosen if at least about a tenth
+        // smaller.
         104
     }
 }
@@ -94,7 +95,7 @@ impl<'a> Words<'a> {
         Ok(Words { split: Split { right_bits, lefts }, frames: Frames::parse(payload, HEAD_BYTES, block.rows, width)? })
     }
 
-    /// Appends the rows of vector `i`. References are 0; what a damaged file has instead means nothing.
+    /// Appends the rows of vector `i`. References are 0; other references in a damaged file are ignored.
     fn vector<T: Bits>(&self, i: usize, unpacker: &mut Unpacker, words: &mut Vec<u64>, out: &mut Vec<T>) {
         let frame = self.frames.vector::<T>(i);
         words.clear();
@@ -181,7 +182,7 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
     }))
 }
 
-/// Decodes the vectors that are looked at, one at a time: the parts say nothing about the order of values.
+/// Compares the vectors of interest after decoding them one at a time: the parts have no order.
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
     let parts = Words::parse(payload, block).ok()?;
     let Interval::Floats(lo, hi) = wanted.interval else { return None };

@@ -1,32 +1,32 @@
-//! Which encoding a block of values gets.
+//! Chooses the encoding of a block of values.
 //!
-//! In: the values, and the schemes that may serve them. Each scheme guesses from a sample what it would take; the
-//! most promising are carried out until none of the others is expected to be smaller.
+//! Input: the values, and the candidate schemes. Each scheme estimates its size from a sample. The most promising
+//! schemes encode the block until no other scheme is expected to be smaller.
 //!
-//! A new encoding is a tag in `format`, a file that implements [`Scheme`] and has `decode` and `check`, a place in
-//! the list of schemes in `fixed` or `views`, and arms in `EncodedBlock::{check, decode}`.
+//! A new encoding requires a tag in `format`, a file that implements [`Scheme`] and has `decode` and `check`, an entry
+//! in the list of schemes in `fixed` or `views`, and arms in `EncodedBlock::{check, decode}`.
 
 use crate::segment::format::{ALIGNMENT, Encoding, aligned};
 use std::borrow::Cow;
 use tidalite_types::{Bitmap, VECTOR_ROWS};
 
-/// What a block is encoded for.
+/// The purpose for which a block is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Rows that may be merged again soon: writing must be fast.
+    /// Rows that may be merged again soon: encoding must be fast.
     #[default]
     Fresh,
-    /// Rows that stay: the smallest size that is still read fast.
+    /// Rows of a quiet partition: the smallest size with fast reads.
     Sealed,
 }
 
 /// The values of a block.
 pub(super) struct Source<'a, T> {
-    /// As they came, anything under NULL.
+    /// The original values; values of NULL rows are unspecified.
     pub given: &'a [T],
-    /// NULL rows replaced by neighbours.
+    /// The values with NULL rows replaced by adjacent values.
     pub values: &'a [T],
-    /// Absent when no row is NULL.
+    /// `None` if no row is NULL.
     pub validity: Option<&'a Bitmap>,
     pub effort: Effort,
 }
@@ -36,12 +36,12 @@ impl<'a, T> Source<'a, T> {
         self.values.len()
     }
 
-    /// Bytes of the values as memory has them.
+    /// Returns the size of the values in memory in bytes.
     pub fn plain_bytes(&self) -> usize {
         size_of_val(self.values)
     }
 
-    /// Some of the vectors, evenly spread.
+    /// Returns some of the vectors, evenly spread.
     pub fn sample(&self) -> Vec<&'a [T]> {
         let vectors = self.values.chunks(VECTOR_ROWS);
         let count = match self.effort {
@@ -49,31 +49,32 @@ impl<'a, T> Source<'a, T> {
             Effort::Sealed => 12,
         };
         let step = vectors.len().div_ceil(count);
-        // From the middle of each stretch: the last vector is often short.
+        // From the middle of each range, because the last vector is often short.
         vectors.skip(step / 2).step_by(step).collect()
     }
 
-    /// What the block takes if `sample` takes `bytes`.
+    /// Returns the estimated size of the block if `sample` takes `bytes`.
     pub fn scale(&self, sample: &[&[T]], bytes: usize) -> usize {
         let rows: usize = sample.iter().map(|vector| vector.len()).sum();
         (bytes as u64 * self.rows() as u64 / rows.max(1) as u64) as usize
     }
 }
 
-/// A way to lay out values of type `T`.
+/// An encoding of values of type `T`.
 pub(super) trait Scheme<T> {
-    /// Bytes of the block, judged by a sample; `None` when the scheme does not serve such values.
+    /// Estimates the bytes of the block from a sample; `None` if the scheme does not support such values.
     fn estimate(&self, source: &Source<'_, T>) -> Option<usize>;
 
-    /// `None` when it turns out not to serve or not to pay.
+    /// Encodes the block; `None` if the scheme does not support the values or does not pay.
     fn encode<'a>(&self, source: &Source<'a, T>) -> Option<Payload<'a>>;
 
-    /// What a byte counts, in percent: schemes that are read slower, or cannot be compared without decoding, must be
-    /// smaller to be chosen.
+    /// Returns the cost of a byte in percent.
+    ///
+    /// Schemes that are slower to read, or that cannot be compared without decoding, must be smaller to be chosen.
     fn weight(&self, effort: Effort) -> usize;
 }
 
-/// What follows zones and validity in a chunk, and what the entry says of it.
+/// The bytes after zones and validity in a chunk, with the fields of the footer entry.
 pub(super) struct Payload<'a> {
     pub encoding: Encoding,
     pub parameter: u32,
@@ -91,11 +92,11 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Blocks of a few lines stay plain: the padding would eat the gain.
+/// Blocks of a few lines stay plain: the padding would exceed the gain.
 pub(super) const BYTES_MIN: usize = 4 * ALIGNMENT;
 
-/// The payload of the scheme that takes the least, `None` when plain values are as good. Schemes before others win at
-/// equal size.
+/// Returns the payload of the smallest scheme; `None` if plain values are as good. At equal size the earlier scheme
+/// wins.
 pub(super) fn choose<'a, T>(source: &Source<'a, T>, schemes: &[&dyn Scheme<T>]) -> Option<Payload<'a>> {
     if source.plain_bytes() <= BYTES_MIN {
         return None;
@@ -104,14 +105,15 @@ pub(super) fn choose<'a, T>(source: &Source<'a, T>, schemes: &[&dyn Scheme<T>]) 
     let mut ranked: Vec<(usize, &dyn Scheme<T>)> =
         schemes.iter().filter_map(|scheme| Some((weighed(scheme, scheme.estimate(source)?), *scheme))).collect();
     ranked.sort_by_key(|(cost, _)| *cost);
-    // A sixteenth less than plain at least, which is used where it lies; of rows that stay, a sixty-fourth.
+    // Plain values are used in place, so an encoding must be at least a sixteenth smaller, or a sixty-fourth for sealed
+    // rows.
     let mut best_cost = match source.effort {
         Effort::Fresh => source.plain_bytes() / 16 * 15,
         Effort::Sealed => source.plain_bytes() / 64 * 63,
     };
     let mut best = None;
     for (expected, scheme) in ranked {
-        // Guesses are not exact: what is expected to be a little better may be worse.
+        // Estimates are not exact: a slightly better estimate may be worse.
         let is_promising = match source.effort {
             Effort::Fresh => expected < best_cost,
             Effort::Sealed => expected < best_cost + best_cost / 8,

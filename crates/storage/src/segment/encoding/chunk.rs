@@ -1,4 +1,4 @@
-//! The sections of a chunk: written one after the other, found again from the footer's entry.
+//! The sections of a chunk: written in sequence, located by the footer entry.
 
 use super::choice::Payload;
 use super::{EncodedBlock, zones};
@@ -10,12 +10,12 @@ use tidalite_kernels::{LINE_BYTES, line_count};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, VECTOR_ROWS};
 
-/// A chunk being written: bounds first, then its payload.
+/// A chunk that is being written: bounds first, then its payload.
 pub(super) struct Chunk {
     pub rows: usize,
-    /// Absent when no row is NULL.
+    /// `None` if no row is NULL.
     pub validity: Option<Bitmap>,
-    /// Whether its payload may be compressed.
+    /// True if the payload may be compressed.
     pub compresses: bool,
     null_count: usize,
     bounds: Bounds,
@@ -52,18 +52,18 @@ impl Chunk {
         self.sum = sum;
     }
 
-    /// Smallest and greatest of each vector, as [`zones`] lays them out.
+    /// Sets the smallest and the greatest value of each vector, in the layout of [`zones`].
     pub fn set_zones(&mut self, zones: Vec<u64>) {
         self.zones = zones;
     }
 
-    /// Which rows of vector `vector` are NULL is said by [`Chunk::validity`]; whether all are, here.
+    /// Returns true if the vector has a row that is not NULL. [`Chunk::validity`] has the rows.
     pub fn has_values(&self, vector: usize) -> bool {
         let words = VECTOR_ROWS / 64;
         self.validity.as_ref().is_none_or(|v| v.words().iter().skip(vector * words).take(words).any(|w| *w != 0))
     }
 
-    /// Writes everything but the footer's entry. Bounds and zones are set before.
+    /// Writes everything but the footer entry. Bounds and zones must be set before.
     pub fn write(&mut self, payload: &Payload<'_>) {
         (self.encoding, self.parameter, self.data_bytes) = (payload.encoding, payload.parameter, payload.data_bytes);
         let (zones, validity) = (std::mem::take(&mut self.zones), self.validity.take());
@@ -101,7 +101,7 @@ impl Chunk {
     }
 }
 
-/// Where the sections of a chunk are. `first` holds values, distinct values or the smallest value.
+/// Positions of the sections of a chunk. `first` contains values, distinct values or the smallest value.
 #[derive(Debug)]
 pub struct Layout {
     zones: Range<usize>,
@@ -117,7 +117,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What the entry says; nothing was compared with the bytes that are there.
+    /// Returns the layout that the entry describes, without reading the chunk.
     pub fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Layout, String> {
         let parts = Parts::of(entry, physical, rows)?;
         let mut end = 0usize;
@@ -133,7 +133,7 @@ impl Layout {
         let codes = place(parts.codes);
         let start = aligned(codes.end);
         let payload = match entry.encoding {
-            // Their length is the entry's, their own structure says the rest.
+            // The length is in the entry; the payload describes its own structure.
             Encoding::Constant
             | Encoding::Packed
             | Encoding::Delta
@@ -159,7 +159,7 @@ impl Layout {
         &chunk[self.zones.clone()]
     }
 
-    /// Empty when no row is NULL.
+    /// Returns the validity bits; empty if no row is NULL.
     pub fn validity<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
         &chunk[self.validity.clone()]
     }
@@ -176,7 +176,7 @@ impl Layout {
         &chunk[self.codes.clone()]
     }
 
-    /// What [`Encoding`]s that say their own structure have.
+    /// Returns the payload of an [`Encoding`] that describes its own structure.
     pub fn payload<'a>(&self, chunk: &'a [u8]) -> &'a [u8] {
         &chunk[self.payload.clone()]
     }
@@ -194,7 +194,7 @@ impl Layout {
     }
 }
 
-/// Lengths of the sections that the entry alone tells.
+/// Lengths of the sections that the entry determines.
 #[derive(Default)]
 struct Parts {
     first: usize,
@@ -248,20 +248,20 @@ impl Parts {
     }
 }
 
-/// Bits of the codes of a dictionary; `None` when no dictionary has that size.
+/// Returns the bits of a dictionary's codes; `None` if no dictionary has that size.
 #[must_use]
 pub fn code_bits(distinct: usize) -> Option<u32> {
     matches!(distinct, 1..=65_536).then(|| usize::BITS - (distinct - 1).leading_zeros())
 }
 
-/// Bytes of the codes of all rows, packed vector by vector.
+/// Returns the bytes of the codes of all rows, packed by vector.
 fn packed_code_bytes(distinct: usize, rows: usize) -> Option<usize> {
     let bits = code_bits(distinct)?;
     let lines = rows / VECTOR_ROWS * line_count(bits, VECTOR_ROWS) + line_count(bits, rows % VECTOR_ROWS);
     Some(lines * LINE_BYTES)
 }
 
-/// Bytes of the codes of a dictionary whose codes are not packed; `None` when no dictionary has that size.
+/// Returns the bytes of a code of a dictionary whose codes are not packed; `None` if no dictionary has that size.
 #[must_use]
 pub fn code_bytes(distinct: usize) -> Option<usize> {
     match distinct {

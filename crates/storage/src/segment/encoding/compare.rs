@@ -1,8 +1,8 @@
-//! Which rows of a block satisfy a comparison with a constant, told without decoding where the encoding allows it.
+//! Selects the rows of a block that satisfy a comparison with a constant, without decoding if the encoding allows it.
 //!
-//! Every comparison is turned into bounds that the value must lie between, or must not. What bounds of the block and
-//! of its vectors decide is not looked at further; packed vectors are compared in their bits, dictionaries and runs
-//! once an entry. A row that is NULL satisfies nothing.
+//! Every comparison is converted to bounds of a range that must or must not contain the value. Vectors that the bounds
+//! of the block or of the vector decide are not examined further. Packed vectors are compared in packed form,
+//! dictionaries and runs once per entry. A NULL row satisfies no comparison.
 
 use super::chunk::Layout;
 use super::fixed::raw;
@@ -13,7 +13,7 @@ use crate::segment::format::Encoding;
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
-/// Words of the mask of a vector.
+/// Number of words of a vector's mask.
 pub(super) const WORDS: usize = VECTOR_ROWS / 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +26,22 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// Constants as bounds of blocks have them: booleans are 0 and 1, dates and timestamps numbers, decimals without their
-/// point.
+/// A constant in the form of block bounds.
+///
+/// Booleans are 0 and 1, dates and timestamps are numbers, decimals are unscaled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {
     Int(i128),
-    /// A NaN equals itself and is greater than every number, and −0 is 0.
+    /// A NaN equals itself and is greater than every number, and −0 equals 0.
     Float(f64),
 }
 
-/// Values from a smallest to a greatest one, both included.
+/// A closed interval of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interval {
-    /// Nothing when the first is greater.
+    /// Empty if the first value is greater than the second.
     Ints(i128, i128),
-    /// A NaN as the greatest includes NaN, one as the smallest leaves only that.
+    /// A NaN as upper bound includes NaN; a NaN as lower bound selects only NaN.
     Floats(f64, f64),
 }
 
@@ -53,7 +54,7 @@ impl Interval {
         matches!(self, Interval::Floats(lo, hi) if at_most(lo, value) && at_most(value, hi))
     }
 
-    /// The bounds for values that fit 64 bits; the first is greater when there are none inside.
+    /// Returns the bounds for values of 64 bits; the first is greater than the second if no such value is inside.
     pub(super) fn of_i64(self) -> Option<(i64, i64)> {
         let Interval::Ints(lo, hi) = self else { return None };
         if lo > hi || lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
@@ -62,7 +63,7 @@ impl Interval {
         Some((i64::try_from(lo).unwrap_or(i64::MIN), i64::try_from(hi).unwrap_or(i64::MAX)))
     }
 
-    /// Whether all values of a zone lie inside, or none; `None` when that is not known.
+    /// Returns true if all values of a zone are inside, false if none is, `None` if unknown.
     pub(super) fn decide(self, bounds: Bounds) -> Option<bool> {
         let (is_inside, is_apart) = match (self, bounds) {
             (Interval::Ints(lo, hi), Bounds::Int(min, max)) => {
@@ -83,7 +84,8 @@ fn at_most(a: f64, b: f64) -> bool {
 }
 
 impl Comparison {
-    /// The interval, and whether the values outside of it are meant; `None` when no value satisfies it.
+    /// Returns the interval, and true if the values outside of it are selected; `None` if no value satisfies the
+    /// comparison.
     fn interval(self, constant: Constant) -> Option<(Interval, bool)> {
         let interval = match constant {
             Constant::Int(c) => match self {
@@ -109,15 +111,15 @@ impl Comparison {
     }
 }
 
-/// Writes the rows of an encoding that lie in an interval; only vectors that are wanted have to be looked at.
+/// The interval to compare with, and the vectors that must be examined.
 pub(super) struct Wanted<'a> {
     pub interval: Interval,
-    /// For each vector what is known without looking at it.
+    /// For each vector, the result if it is known without examining the vector.
     pub decided: &'a [Option<bool>],
 }
 
 impl Wanted<'_> {
-    /// Whether every vector has to be looked at.
+    /// Returns true if every vector must be examined.
     pub fn are_all(&self) -> bool {
         self.decided.iter().all(Option::is_none)
     }
@@ -128,8 +130,9 @@ impl Wanted<'_> {
 }
 
 impl EncodedBlock {
-    /// A bit for each row that satisfies the comparison, least significant first; bits behind the last row are clear.
-    /// `None` when that takes decoding, or the constant is of another kind than the values.
+    /// Returns a bit per row that satisfies the comparison, least significant first; bits after the last row are clear.
+    ///
+    /// Returns `None` if the comparison requires decoding, or the constant is of another kind than the values.
     #[must_use]
     pub fn compare(&self, comparison: Comparison, constant: Constant) -> Option<Vec<u64>> {
         let Some((interval, is_outside)) = comparison.interval(constant) else {
@@ -143,14 +146,15 @@ impl EncodedBlock {
         Some(mask)
     }
 
-    /// As [`EncodedBlock::compare`]: the rows whose value lies in `interval`.
+    /// Returns the rows whose value is in `interval`, like [`EncodedBlock::compare`].
     #[must_use]
     pub fn rows_in(&self, interval: Interval) -> Option<Vec<u64>> {
         self.rows_in_among(interval, None)
     }
 
-    /// As [`EncodedBlock::rows_in`]; vectors without a bit in `among` are not looked at, and what is said of their rows
-    /// has no meaning.
+    /// Returns rows like [`EncodedBlock::rows_in`], but skips vectors without a bit in `among`.
+    ///
+    /// The result for rows of skipped vectors is unspecified.
     pub(super) fn rows_in_among(&self, interval: Interval, among: Option<&[u64]>) -> Option<Vec<u64>> {
         if !fits(self.physical, interval) {
             return None;
@@ -189,7 +193,7 @@ impl EncodedBlock {
             }
             Encoding::Alp => alp::rows_in(payload, self, &wanted, mask)?,
             Encoding::AlpRd => alp_rd::rows_in(payload, self, &wanted, mask)?,
-            // Written only to be compressed, which costs more than decoding; the others have no order.
+            // Written only in compressed form, whose decompression costs more than decoding; the others have no order.
             Encoding::Dict | Encoding::Narrow | Encoding::Planes | Encoding::Fsst | Encoding::FsstDict => return None,
             Encoding::Text | Encoding::TextDict => return None,
             Encoding::Compressed => return compressed::comparable(self)?.look(interval, among, mask),
@@ -202,7 +206,7 @@ impl EncodedBlock {
         Some(())
     }
 
-    /// Clears the bits of NULL rows and those behind the last row.
+    /// Clears the bits of NULL rows and the bits after the last row.
     pub(super) fn clear_nulls(&self, mask: &mut [u64]) -> Option<()> {
         if self.entry.encoding == Encoding::Nulls {
             mask.fill(0);
@@ -227,7 +231,7 @@ pub(super) fn fits(physical: Physical, interval: Interval) -> bool {
     }
 }
 
-/// Whether each of the values that lie one after the other is in `interval`; `None` of types that are not compared.
+/// Returns true for each of the consecutive values in `interval`; `None` for types without comparison.
 pub(super) fn each_in(values: &[u8], physical: Physical, interval: Interval) -> Option<Vec<bool>> {
     let width = physical.width()?;
     let test: fn(&[u8], Interval) -> bool = match physical {
@@ -264,12 +268,12 @@ pub(super) fn put(mask: &mut [u64], row: usize, is_inside: bool) {
     mask[row / 64] = mask[row / 64] & !bit | if is_inside { bit } else { 0 };
 }
 
-/// As [`of_vector`], to read.
+/// Returns the words of one vector for reading, like [`of_vector`].
 pub(super) fn words_of(mask: &[u64], vector: usize) -> &[u64] {
     &mask[vector * WORDS..mask.len().min((vector + 1) * WORDS)]
 }
 
-/// The words of one vector, fewer than [`WORDS`] in the last one.
+/// Returns the words of one vector; the last vector may have fewer than [`WORDS`].
 pub(super) fn of_vector(mask: &mut [u64], vector: usize) -> &mut [u64] {
     let end = mask.len().min((vector + 1) * WORDS);
     &mut mask[vector * WORDS..end]

@@ -1,4 +1,4 @@
-//! The sections of another encoding, compressed as a whole by zstd: for rows that stay, where it saves enough.
+//! Compresses the sections of another encoding as a whole with zstd, for sealed rows, if it saves enough.
 //!
 //! ```text
 //! inner  u8: tag of the other encoding
@@ -7,9 +7,9 @@
 //! frame  one frame of zstd, which says as many bytes
 //! ```
 //!
-//! What else the entry says is the other encoding's. Zones and validity stay outside, so that bounds and numbers of
-//! NULLs are known without decompressing. A block is decompressed as a whole: reading one row costs all rows of its
-//! block.
+//! All other fields of the entry belong to the other encoding. Zones and validity are not compressed, so that bounds
+//! and numbers of NULLs are available without decompression. A block is decompressed as a whole: reading one row costs
+//! all rows of its block.
 
 use super::EncodedBlock;
 use super::choice::Payload;
@@ -21,31 +21,31 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::{CParameter, get_frame_content_size};
 
 const HEAD_BYTES: usize = 8;
-/// How hard zstd tries: levels decompress alike. Of numbers this takes 5 to 10 % less than 9, for twice the work; they
-/// get hardly smaller past it.
+/// zstd level for numbers; all levels decompress at the same speed. The result is 5 to 10 % smaller than with level 9,
+/// for twice the work; higher levels save hardly more.
 const LEVEL: i32 = 13;
-/// Of titles and addresses this takes 15 % less than 6, for three times the work; 16 takes 12 % less than this, for six
-/// times the work.
+/// zstd level for text. Titles and addresses are 15 % smaller than with level 6, for three times the work; level 16
+/// would save another 12 % for six times the work.
 const TEXT_LEVEL: i32 = 12;
-/// Tells candidates apart.
+/// zstd level for comparing candidates.
 const GUESS_LEVEL: i32 = 1;
-/// The same of text, whose repetitions lie far apart.
+/// zstd level for comparing candidates of text, whose repetitions are far apart.
 const TEXT_GUESS_LEVEL: i32 = 3;
 /// Strings repeat anywhere in a block, so the window is the block, up to 64 MiB.
 const WINDOW_LOG_MAX: u32 = 26;
 const WINDOW_LOG_MIN: u32 = 10;
-/// What a byte of numbers counts, in percent: they are opened when they enter the block cache ([`super::opened`]), where
-/// they can be compared in their bits again, and until then cannot be read in part.
+/// Cost of a byte of numbers in percent: they are opened when they enter the block cache ([`super::opened`]), where
+/// they can be compared in packed form, and cannot be read in part before.
 const WEIGHT: usize = 110;
-/// 128 KiB of one byte take 4 bytes at least.
+/// zstd compresses 128 KiB of one byte value to at least 4 bytes.
 const RATIO_MAX: usize = (128 << 10) / 4;
 
-/// Of text; `None` when it does not get smaller.
+/// Compresses text; `None` if it does not become smaller.
 pub(super) fn text(inner: &Payload<'_>) -> Option<Payload<'static>> {
     payload(inner, TEXT_LEVEL)
 }
 
-/// About the bytes of text when it is compressed.
+/// Estimates the size of compressed text in bytes.
 pub(super) fn text_guess(inner: &Payload<'_>) -> Option<usize> {
     Some(compress(&concatenated(inner), TEXT_GUESS_LEVEL)?.len())
 }
@@ -73,7 +73,7 @@ fn compress(bytes: &[u8], level: i32) -> Option<Vec<u8>> {
     compressor.compress(bytes).ok()
 }
 
-/// As they follow each other in a chunk.
+/// Returns the sections as they are stored in a chunk.
 fn concatenated(payload: &Payload<'_>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(payload.bytes());
     for section in payload.sections.iter().filter(|section| !section.is_empty()) {
@@ -83,10 +83,10 @@ fn concatenated(payload: &Payload<'_>) -> Vec<u8> {
     bytes
 }
 
-/// `bare`, or the best of it and `others` compressed, if that is clearly smaller.
+/// Returns `bare`, or the smallest of it and `others` in compressed form if that is clearly smaller.
 pub(super) fn smaller<'a>(bare: Payload<'a>, others: &[Payload<'_>]) -> Payload<'a> {
     let limit = bare.bytes() * 100 / WEIGHT;
-    // A few lines: padding would eat the gain.
+    // Blocks of a few lines stay uncompressed: the padding would exceed the gain.
     if limit < 256 {
         return bare;
     }
@@ -98,7 +98,7 @@ pub(super) fn smaller<'a>(bare: Payload<'a>, others: &[Payload<'_>]) -> Payload<
     }
 }
 
-/// Tag of the other encoding, bytes of its sections, and the frame.
+/// Returns the tag of the other encoding, the size of its sections in bytes, and the frame.
 fn parse<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(Encoding, usize, &'a [u8]), String> {
     if payload.len() <= HEAD_BYTES {
         return Err("its compressed sections are cut off".to_owned());
@@ -118,25 +118,25 @@ fn parse<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(Encoding, usize
     }
 }
 
-/// More than the sections of any encoding of these rows take.
+/// Returns an upper bound of the bytes of the sections of any encoding of these rows.
 fn bytes_max(block: &EncodedBlock) -> usize {
     let data = if block.physical == Physical::Views { DATA_BYTES_MAX } else { 0 };
-    // Values of sixteen bytes, a word a row beside them, heads and padding.
+    // Values of sixteen bytes, one more word per row, headers and padding.
     data + block.rows * 24 + 4096
 }
 
-/// What is compressed, if `block` is.
+/// Returns the encoding inside, if `block` is compressed.
 pub(super) fn inner(block: &EncodedBlock) -> Option<Encoding> {
     let layout = block.check_length().ok().filter(|_| block.entry.encoding == Encoding::Compressed)?;
     parse(layout.payload(&block.bytes), block).ok().map(|(inner, ..)| inner)
 }
 
-/// Checks the head; what the frame holds is checked by [`inflate`].
+/// Checks the header. [`inflate`] checks the content of the frame.
 pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
     parse(payload, block).map(|_| ())
 }
 
-/// The block as the other encoding has it. It is checked, or decoding it refuses what is wrong.
+/// Returns the block in the other encoding. The block is checked here or by its decoder.
 pub(super) fn inflate(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     let layout = block.check_length()?;
     let payload = layout.payload(&block.bytes);
@@ -160,7 +160,7 @@ pub(super) fn inflate(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     Ok(inner)
 }
 
-/// The block to compare as the other encoding is compared; `None` when that is not without decoding.
+/// Returns the block for comparison in the other encoding; `None` if that encoding must be decoded first.
 pub(super) fn comparable(block: &EncodedBlock) -> Option<EncodedBlock> {
     match inner(block)? {
         Encoding::Planes | Encoding::Dict | Encoding::Narrow => None,

@@ -1,4 +1,4 @@
-//! One value that all rows have: it is the whole payload. A bit is in the entry's parameter, and there is no payload.
+//! One value for all rows: the value is the complete payload. A boolean is in the entry's parameter, without a payload.
 
 use super::EncodedBlock;
 use super::choice::Payload;
@@ -9,10 +9,10 @@ use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
 use tidalite_types::column_type::Physical;
 
-/// Whether all values have the same bits.
+/// Returns true if all values have the same bits.
 pub(super) fn is_constant<T: Fixed>(values: &[T]) -> bool {
     let bits = values[0].bits();
-    // In slices, so that comparing needs no exit inside of one.
+    // In slices without an exit inside, so that comparisons are vectorized.
     values.chunks(256).all(|slice| slice.iter().fold(true, |same, v| same & (v.bits() == bits)))
 }
 
@@ -50,7 +50,7 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], rows: usize) -> Vec
     values
 }
 
-/// True wherever there is a value, or false everywhere; behind the last row too.
+/// Returns bits that are the constant in all rows with a value; bits after the last row are unspecified.
 fn bits(block: &EncodedBlock, validity: &[u8]) -> bytes::Bytes {
     let mut words = vec![0u64; block.rows.div_ceil(64)];
     if block.entry.parameter != 0 {

@@ -1,11 +1,11 @@
-//! Bytes whose checksum is right but which no encoder wrote: refused, or decoded to something, never a panic.
+//! Decodes bytes with a valid checksum that no encoder wrote: the result is an error or some rows, never a panic.
 
 use super::tests::{TYPES, assert_same, encode_bare, random_column, shapes};
 use super::*;
 use crate::segment::Interval;
 use std::collections::HashSet;
 
-/// Blocks of every encoding.
+/// Returns blocks of every encoding.
 fn blocks(rng: &mut fastrand::Rng) -> Vec<EncodedBlock> {
     let mut blocks = Vec::new();
     for rows in [1, 100, 1_024, 1_025, 5_000] {
@@ -27,7 +27,7 @@ fn use_all(block: &EncodedBlock) -> bool {
     if block.check().is_err() {
         return false;
     }
-    // What is compressed is looked at when it is decoded.
+    // Compressed content is checked when it is decoded.
     let Ok(decoded) = block.decode() else {
         assert_eq!(block.entry.encoding, Encoding::Compressed);
         return false;
@@ -62,7 +62,7 @@ fn changed_bytes_are_refused_or_decoded() {
                     4 => damaged.entry.data_bytes ^= 1 << rng.u32(..32),
                     5 => bytes.truncate(rng.usize(..=bytes.len())),
                     _ if bytes.is_empty() => {}
-                    // The heads of payloads say most, and follow zones and validity.
+                    // The headers of payloads have the most influence; they follow zones and validity.
                     6 => {
                         let at = rng.usize(..bytes.len().min(1_500));
                         bytes[at] = rng.u8(..);
@@ -100,7 +100,7 @@ fn any_encoding_with_any_bytes_is_refused_or_decoded() {
         block.entry.parameter = [0, 1, 2, 4, rng.u32(..300)][rng.usize(..5)];
         block.entry.data_bytes = [0, 1, rng.u32(..40), rng.u32(..3_000)][rng.usize(..4)];
         block.entry.zone.null_count = if rng.bool() { 0 } else { rows as u32 };
-        // Small numbers, so that lengths and counts are often possible.
+        // Small numbers, so that lengths and counts are often plausible.
         let most = [0, 1, 3, 255][rng.usize(..4)];
         let len = [0, rng.usize(..40), rng.usize(..3_000)][rng.usize(..3)];
         block.bytes = Bytes::from((0..len).map(|_| rng.u8(..=most)).collect::<Vec<u8>>());
@@ -109,7 +109,7 @@ fn any_encoding_with_any_bytes_is_refused_or_decoded() {
     }
 }
 
-/// Encodings that older files have and that are no longer written.
+/// Encodings that exist in older files and are no longer written.
 #[test]
 fn dictionaries_and_distances_in_whole_bytes_are_read() {
     let block = |physical, encoding, parameter, rows, sections: &[&[u8]]| {

@@ -1,5 +1,5 @@
-//! Integers as differences from the row before, or as differences of these: for values that step evenly, such as
-//! timestamps. A vector is decoded without the others.
+//! Encodes integers as differences from the previous row, or as differences of these, for values with regular steps,
+//! such as timestamps. Each vector is decoded independently.
 //!
 //! ```text
 //! firsts    the value of the first row of each vector
@@ -7,7 +7,7 @@
 //! frames    the differences; those of rows that have none are the reference of their vector
 //! ```
 //!
-//! Everything is as wide as the values, and sums wrap.
+//! All numbers have the width of the values, and sums wrap.
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
@@ -23,7 +23,7 @@ use tidalite_kernels::{Unpacker, deltas, extend_steps, min_max, sum_up};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
-/// An integer of 32 or 64 bits, as 64.
+/// An integer of 32 or 64 bits that widens to 64 bits.
 pub(super) trait Widened: Framed {
     fn widened(self) -> i64;
 }
@@ -46,7 +46,7 @@ impl Widened for i64 {
     }
 }
 
-/// How often differences are taken: once or twice.
+/// The number of times that differences are taken: once or twice.
 pub(super) struct Delta(pub usize);
 
 impl<T: Widened> Scheme<T> for Delta {
@@ -76,9 +76,9 @@ impl<T: Widened> Scheme<T> for Delta {
     }
 
     fn weight(&self, effort: Effort) -> usize {
-        // Sums take time, and what they give cannot be compared before.
+        // Sums take time, and the values cannot be compared before they are summed.
         match effort {
-            // Sums of small integers are far from the speed at which these are unpacked.
+            // Sums of small integers are far slower than unpacking them.
             _ if size_of::<T>() < 8 => 150,
             Effort::Fresh => 125,
             Effort::Sealed => 115,
@@ -86,11 +86,11 @@ impl<T: Widened> Scheme<T> for Delta {
     }
 }
 
-/// The differences of a vector, and how they are packed.
+/// The differences of a vector, and their packing.
 struct Differences {
     values: [i64; VECTOR_ROWS],
     plan: Plan<i64>,
-    /// Second value − first, when there is one.
+    /// Second value − first value, if there is a second value.
     step: i64,
 }
 
@@ -116,7 +116,7 @@ impl Differences {
     }
 }
 
-/// Firsts, steps (none when taken once) and differences.
+/// First values, steps (none if differences are taken once) and differences.
 struct Parts<'a> {
     firsts: &'a [u8],
     steps: &'a [u8],
@@ -135,7 +135,7 @@ impl Parts<'_> {
         frame.unpack(unpacker, out);
         let vector = &mut out[start..];
         if !self.steps.is_empty() {
-            // The differences that belong to rows 0 and 1 are references: after them the sum is the step.
+            // The differences of rows 0 and 1 are the reference; after them the sum is the step.
             let before = at(self.steps).wrapping_minus(vector[0]);
             sum_up(vector, vector.get(1).map_or(before, |second| before.wrapping_minus(*second)));
         }
@@ -144,7 +144,7 @@ impl Parts<'_> {
     }
 }
 
-/// Values that step evenly but for some rows.
+/// Appends values with a constant step, except for some rows.
 fn steps<T: Widened>(first: T, frame: &Frame<'_, T>, out: &mut Vec<T>) {
     let (mut value, mut from) = (first, 0);
     for (row, difference) in frame.exceptions().filter(|(row, _)| *row > 0) {
@@ -200,7 +200,7 @@ pub(super) fn take(payload: &[u8], block: &EncodedBlock, picked: &Picked<'_>) ->
     }))
 }
 
-/// Decodes the vectors that are looked at, one at a time.
+/// Decodes the vectors that must be examined, one at a time.
 pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
     let parts = split(payload, block).ok()?;
     let (lo, hi) = wanted.interval.of_i64()?;

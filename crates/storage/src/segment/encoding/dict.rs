@@ -1,7 +1,7 @@
-//! The distinct values of a block in order, and a code a row in as few bits as they need.
+//! Encodes a block as its distinct values in order and a bit-packed code per row.
 //!
-//! Speed of writing decides what is tried: a sample of 1024 rows rules out most blocks that would not pay, and the
-//! rest give up at the first value too many.
+//! Encoding speed determines which blocks are tried: a sample of 1024 rows excludes most blocks for which a dictionary
+//! does not pay, and the other blocks are abandoned at the first excess value.
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
@@ -32,7 +32,7 @@ impl<T: Fixed> Scheme<T> for Dict {
     }
 
     fn weight(&self, _: Effort) -> usize {
-        // A look-up a row: several times slower than adding, but less than what it saves.
+        // A table lookup per row is several times slower than an addition, but costs less than it saves.
         115
     }
 }
@@ -42,7 +42,7 @@ pub(super) struct Dictionary<T> {
     pub codes: Vec<u16>,
 }
 
-/// The codes of all rows in the bits that `distinct` values ask for.
+/// Packs the codes of all rows in the bits that `distinct` values require.
 pub(super) fn packed(codes: &[u16], distinct: usize) -> Vec<u8> {
     let bits = code_bits(distinct).expect("no dictionary has more values than codes");
     let mut out = Vec::with_capacity(codes.len().div_ceil(VECTOR_ROWS) * line_count(bits, VECTOR_ROWS) * LINE_BYTES);
@@ -50,7 +50,7 @@ pub(super) fn packed(codes: &[u16], distinct: usize) -> Vec<u8> {
     out
 }
 
-/// The codes of all rows in 0, 1 or 2 bytes each.
+/// Stores the codes of all rows in 0, 1 or 2 bytes each.
 fn in_bytes(codes: &[u16], bytes: usize) -> Vec<u8> {
     match bytes {
         0 => Vec::new(),
@@ -59,7 +59,7 @@ fn in_bytes(codes: &[u16], bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Distinct values and a code of 0, 1 or 2 bytes a row, to be compressed; `None` when there are too many.
+/// Returns distinct values and codes of 0, 1 or 2 bytes per row, to be compressed; `None` if there are too many values.
 pub(super) fn payload_in_bytes<T: Fixed>(source: &Source<'_, T>) -> Option<Payload<'static>> {
     let limit = distinct_max(source.rows(), size_of::<T>(), source.plain_bytes());
     let dictionary = build(source.values, limit, sample(source.values, limit)?)?;
@@ -69,22 +69,24 @@ pub(super) fn payload_in_bytes<T: Fixed>(source: &Source<'_, T>) -> Option<Paylo
     Some(payload)
 }
 
-/// The opposite of [`packed`].
+/// Unpacks the result of [`packed`].
 pub(super) fn unpacked(packed: &[u8], distinct: usize, rows: usize) -> Vec<u16> {
     let mut all = Vec::with_capacity(rows);
     for_vectors(packed, distinct, rows, |codes| all.extend_from_slice(codes));
     all
 }
 
-/// As [`unpacked`], in the numbers that Arrow takes for places.
+/// Unpacks like [`unpacked`], to the integers of Arrow dictionary keys.
 pub(super) fn places(packed: &[u8], distinct: usize, rows: usize) -> Vec<u32> {
     let mut all = Vec::with_capacity(rows);
     for_vectors(packed, distinct, rows, |codes| all.extend(codes.iter().map(|code| u32::from(*code))));
     all
 }
 
-/// The most distinct values that make a dictionary worth it: a quarter less than `best` bytes, and codes of more than
-/// a byte only where eight rows share a value, since each costs a look-up in a table that leaves the cache.
+/// Returns the largest number of distinct values for which a dictionary pays.
+///
+/// The dictionary must be a quarter smaller than `best` bytes. Codes of more than one byte require eight rows per
+/// value, since each lookup uses a table that exceeds the cache.
 pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {
     let budget = best / 4 * 3;
     let by_one = (budget.saturating_sub(rows) / width).min(256);
@@ -94,12 +96,12 @@ pub(super) fn distinct_max(rows: usize, width: usize, best: usize) -> usize {
 
 const SAMPLE_ROWS: usize = 1024;
 
-/// How many distinct values there are, judged by a sample; `None` when there cannot be so few as `limit`.
+/// Estimates the number of distinct values from a sample; `None` if it certainly exceeds `limit`.
 pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
     if limit == 0 {
         return None;
     }
-    // An odd stride, so that it does not run in step with data that repeats every power of two.
+    // An odd stride, so that it does not align with data of a period of a power of two.
     let stride = (values.len() / SAMPLE_ROWS) | 1;
     let mut table = Table::<T>::new(2 * SAMPLE_ROWS);
     let mut seen = Vec::new();
@@ -113,27 +115,28 @@ pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
     judge(&seen, values.len() / stride, values.len(), limit)
 }
 
-/// How many distinct values all `rows` have when those of a sample were seen so often.
+/// Estimates the number of distinct values of all `rows` from their frequencies in a sample.
 pub(super) fn judge(seen: &[u32], sample: usize, rows: usize, limit: usize) -> Option<usize> {
     if rows > SAMPLE_ROWS && seen.len() > sample_distinct_max(limit, sample) {
         return None;
     }
-    // Values seen once stand for the square root of the rows that each row of the sample stands for.
+    // A value seen once represents the square root of the rows that each row of the sample represents.
     let once = seen.iter().filter(|n| **n == 1).count();
     let unseen = once as f64 * ((rows as f64 / sample.max(1) as f64).sqrt() - 1.0);
     Some((seen.len() + unseen.max(0.0) as usize).clamp(1, limit))
 }
 
-/// 8,192 evenly frequent values show 963 times in a sample of 1,024, so that 15 of 16 still may pay.
+/// Returns the limit for the sample: 8,192 evenly frequent values occur 963 times in a sample of 1,024, so up to 15 of
+/// 16 may pay.
 pub(super) fn sample_distinct_max(limit: usize, sample: usize) -> usize {
     limit.min(sample - sample / 16)
 }
 
-/// `None` when there are more than `limit` distinct values; about `expected` are.
+/// Builds a dictionary; `None` for more than `limit` distinct values. About `expected` values are expected.
 pub(super) fn build<T: Fixed>(values: &[T], limit: usize, expected: usize) -> Option<Dictionary<T>> {
     let mut table = Table::new(4 * expected);
     let mut codes = Vec::with_capacity(values.len());
-    // In slices, so that the check for too many is not paid by each row.
+    // In slices, so that not every row checks the limit.
     for slice in values.chunks(256) {
         codes.extend(slice.iter().map(|v| table.code(*v)));
         if table.values.len() > limit || table.detours > 8 * values.len() {
@@ -148,25 +151,25 @@ pub(super) fn build<T: Fixed>(values: &[T], limit: usize, expected: usize) -> Op
     Some(Dictionary { codes: ranked(&codes, &ranks(&order)), values: sorted })
 }
 
-/// The codes as places in the order.
+/// Returns the ranks of the codes.
 pub(super) fn ranked(codes: &[u16], ranks: &[u16]) -> Vec<u16> {
     codes.iter().map(|code| ranks[usize::from(*code)]).collect()
 }
 
-/// The place of each code in `order`.
+/// Returns the position of each code in `order`.
 pub(super) fn ranks(order: &[u16]) -> Vec<u16> {
     let mut ranks = vec![0; order.len()];
     order.iter().enumerate().for_each(|(rank, code)| ranks[usize::from(*code)] = rank as u16);
     ranks
 }
 
-/// Open addressing, at most half full. Codes are given in order of appearance.
+/// Open-addressing hash table, at most half full. Codes are assigned in order of appearance.
 struct Table<T: Fixed> {
-    /// Bits of a value and its code + 1; 0 is free.
+    /// Bits of a value and its code plus one; 0 for a free slot.
     slots: Vec<(T::Bits, u32)>,
     shift: u32,
     values: Vec<T>,
-    /// Steps to a neighbour slot: values made to collide must not make writing slow.
+    /// Number of probes beyond the first slot: values chosen to collide must not slow down encoding.
     detours: usize,
 }
 
@@ -224,12 +227,12 @@ impl<T: Fixed> Table<T> {
     }
 }
 
-/// `rows` values from their codes, which are below the number of distinct values.
+/// Returns `rows` values from their codes, which are below the number of distinct values.
 pub(super) fn look_up<T: Copy + bytemuck::Zeroable>(distinct: &[T], codes: &[u8], bytes: usize, rows: usize) -> Vec<T> {
     match bytes {
         0 => vec![distinct[0]; rows],
         1 => {
-            // 256 entries for codes of a byte: no bounds to check.
+            // A table of 256 entries for codes of a byte needs no bounds checks.
             let mut table = [T::zeroed(); 256];
             table[..distinct.len()].copy_from_slice(distinct);
             codes.iter().map(|c| table[usize::from(*c)]).collect()
@@ -238,7 +241,7 @@ pub(super) fn look_up<T: Copy + bytemuck::Zeroable>(distinct: &[T], codes: &[u8]
     }
 }
 
-/// The values of all rows of a block that is [`Encoding::Dict`] or [`Encoding::PackedDict`].
+/// Returns the values of all rows of a block with [`Encoding::Dict`] or [`Encoding::PackedDict`].
 pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &Layout, block: &EncodedBlock) -> Vec<T> {
     let codes = layout.codes(&block.bytes);
     match block.entry.encoding {
@@ -247,7 +250,7 @@ pub(super) fn values_of<T: Copy + bytemuck::Zeroable>(distinct: &[T], layout: &L
     }
 }
 
-/// Shows the values of each vector of a block that is [`Encoding::PackedDict`].
+/// Calls `each` with the values of each vector of a block with [`Encoding::PackedDict`].
 pub(super) fn each_vector<T: Copy>(distinct: &[T], packed: &[u8], rows: usize, mut each: impl FnMut(&[T])) {
     let mut values = Vec::with_capacity(VECTOR_ROWS);
     for_vectors(packed, distinct.len(), rows, |codes| {
@@ -261,10 +264,10 @@ fn look_up_codes<T: Copy>(distinct: &[T], codes: &[u16]) -> Vec<T> {
     codes.iter().map(|code| distinct[usize::from(*code)]).collect()
 }
 
-/// Values that a table of fixed length holds are found without checking bounds.
+/// Size of a table in which codes are looked up without bounds checks.
 const TABLE: usize = 4096;
 
-/// The entries that packed codes stand for.
+/// Returns the entries of packed codes.
 pub(super) fn look_up_packed<T: Copy + bytemuck::Zeroable>(distinct: &[T], packed: &[u8], rows: usize) -> Vec<T> {
     let mut table = vec![T::zeroed(); TABLE.max(distinct.len())];
     table[..distinct.len()].copy_from_slice(distinct);
@@ -278,13 +281,13 @@ pub(super) fn look_up_packed<T: Copy + bytemuck::Zeroable>(distinct: &[T], packe
     out
 }
 
-/// The codes of one vector after the other.
+/// Calls `each` with the codes of each vector.
 fn for_vectors(packed: &[u8], distinct: usize, rows: usize, mut each: impl FnMut(&[u16])) {
     let mut codes = Codes::new(packed, distinct, rows);
     (0..rows.div_ceil(VECTOR_ROWS)).for_each(|i| each(codes.vector(i)));
 }
 
-/// The packed codes of a block, which are unpacked a vector at a time.
+/// The packed codes of a block, unpacked a vector at a time.
 pub(super) struct Codes<'a> {
     lines: &'a [Line],
     bits: u32,
@@ -308,7 +311,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// The packed codes of the rows that are picked.
+/// Returns the packed codes of the selected rows.
 pub(super) fn take_codes(packed: &[u8], distinct: usize, rows: usize, picked: &Picked<'_>) -> Vec<u16> {
     let bits = code_bits(distinct).unwrap_or(16);
     let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);
@@ -320,7 +323,7 @@ pub(super) fn take_codes(packed: &[u8], distinct: usize, rows: usize, picked: &P
     )
 }
 
-/// The entries of codes, which lie inside; for a few rows without a copy of the whole dictionary.
+/// Returns the entries of codes, which must be in range; for a few rows this avoids a copy of the dictionary.
 pub(super) fn look_up_some<T: bytemuck::Pod>(distinct: &[u8], codes: &[u16]) -> Vec<T> {
     codes.iter().map(|code| raw(&distinct[usize::from(*code) * size_of::<T>()..])).collect()
 }
@@ -344,7 +347,7 @@ fn below(greatest: Option<u32>, distinct: u32) -> Result<(), String> {
     if greatest.is_some_and(|c| c >= distinct) { Err("a code past its dictionary".to_owned()) } else { Ok(()) }
 }
 
-/// Entries are compared once; codes, which are in the order of the entries, as a range of numbers.
+/// Compares each entry once, and codes, which have the order of the entries, as a range of numbers.
 pub(super) fn rows_in(
     distinct: &[u8],
     codes: &[u8],
@@ -358,7 +361,7 @@ pub(super) fn rows_in(
         return Some(());
     };
     if inside[first..=last].iter().any(|i| !*i) {
-        // NaNs with a sign are before all numbers here, and not so compared.
+        // Negative NaNs sort before all numbers here, unlike in comparisons.
         let codes = unpacked(codes, inside.len(), block.rows);
         codes.iter().enumerate().for_each(|(row, code)| put(mask, row, inside[usize::from(*code)]));
         return Some(());
@@ -375,7 +378,7 @@ pub(super) fn rows_in(
     Some(())
 }
 
-/// The rows whose packed code is `code`.
+/// Sets the rows whose packed code is `code`.
 pub(super) fn rows_of_code(packed: &[u8], distinct: usize, code: usize, rows: usize, mask: &mut [u64]) -> Option<()> {
     let bits = code_bits(distinct)?;
     let (mut unpacker, lines) = (Unpacker::new(), packed.as_chunks().0);

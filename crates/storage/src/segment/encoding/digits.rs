@@ -1,4 +1,4 @@
-//! A block's numbers vector by vector as the integers that they are packed as, for sums: see [`Digits`].
+//! Returns a block's numbers by vector as packed integers, for sums: see [`Digits`].
 
 use super::chunk::Layout;
 use super::frames::{Frame, Framed, Frames};
@@ -9,13 +9,13 @@ use tidalite_kernels::{DigitWords, Digits, FoldValues, unpack_distances, unpack_
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
-/// The vectors of a block, each as long as it is looked at.
+/// The vectors of a block; each is valid until the next is loaded.
 pub struct DigitVectors<'a> {
     packed: Packed<'a>,
     rows: usize,
-    /// Words of bits; none where every row has a value.
+    /// Validity bits in words; empty if all rows have values.
     validity: Vec<u64>,
-    /// In half of the bytes where they fit.
+    /// Words in half of the bytes, if they fit.
     narrow: Box<[u16; VECTOR_ROWS]>,
     words: Box<[u32; VECTOR_ROWS]>,
     others: Vec<u32>,
@@ -24,14 +24,16 @@ pub struct DigitVectors<'a> {
 }
 
 enum Packed<'a> {
-    /// Of a width; whether they are asked for as floating point.
+    /// The frames, the type, and true if floating point is requested.
     Ints(Frames<'a>, Physical, bool),
     Decimals(alp::Vectors<'a>),
 }
 
 impl EncodedBlock {
-    /// Of integers of 8 to 64 bits, as such or as floating point, or of floating point of 64 bits. `None` of others, and
-    /// where they are not packed.
+    /// Returns the packed integers of integers of 8 to 64 bits or of floating point of 64 bits.
+    ///
+    /// With `as_floats`, integers are returned as floating point. Returns `None` for other types and if the values are
+    /// not packed.
     pub(in crate::segment) fn digits(&self, as_floats: bool) -> Result<Option<DigitVectors<'_>>, String> {
         use Physical::{F64, I8, I16, I32, I64};
         let payload = || Ok::<_, String>(Layout::of(&self.entry, self.physical, self.rows)?.payload(&self.bytes));
@@ -56,7 +58,7 @@ impl EncodedBlock {
 }
 
 impl DigitVectors<'_> {
-    /// Whether the rows of a vector all have a value and are packed in so few bits.
+    /// Returns true if all rows of a vector have values that are packed in at most [`Digits::WIDTH_MAX`] bits.
     #[must_use]
     pub fn has(&self, i: usize) -> bool {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
@@ -70,7 +72,7 @@ impl DigitVectors<'_> {
         is_whole(&self.validity, i, rows) && width <= Digits::WIDTH_MAX && base.unsigned_abs() <= Digits::BASE_MAX
     }
 
-    /// The rows of a vector that [`DigitVectors::has`] them.
+    /// Returns the rows of a vector for which [`DigitVectors::has`] is true.
     pub fn vector(&mut self, i: usize) -> Digits<'_> {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
         let DigitVectors { packed, narrow, words, others, ints, floats, .. } = self;
@@ -116,7 +118,7 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Gives the reference and the width.
+    /// Unpacks a vector and returns the reference and the width.
     fn unpack<T: Framed + Into<i64>, V>(
         &mut self,
         frame: &Frame<'_, T>,
@@ -145,7 +147,7 @@ mod tests {
     use std::collections::HashSet;
     use tidalite_kernels::alp::value;
 
-    /// The numbers that digits stand for, in words that tell −0 and NaN apart.
+    /// Returns the bits of the numbers, which distinguish −0 and NaN.
     fn plainly(digits: &Digits<'_>, is_float: bool) -> Vec<u64> {
         let words: Vec<u64> = (0..digits.words.len()).map(|row| digits.words.at(row)).collect();
         let number = |word: &u64| match (digits.base + word.cast_signed(), is_float) {

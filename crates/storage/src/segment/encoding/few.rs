@@ -1,6 +1,6 @@
-//! A few rows of a block without NULLs, each found on its own and appended as the number that is asked for.
+//! Reads a few rows of a block without NULLs one by one and appends them as the requested numeric type.
 //!
-//! In: their numbers, ascending. Out: false where the encoding is not read by row.
+//! Input: the row numbers, ascending. The result is false if the encoding has no access by row.
 
 use super::chunk::Layout;
 use super::fixed::raw;
@@ -14,7 +14,7 @@ use tidalite_types::column_type::Physical;
 type Found = Result<bool, String>;
 
 impl EncodedBlock {
-    /// Integers of 8 to 64 bits.
+    /// Appends integers of 8 to 64 bits.
     pub(in crate::segment) fn few_ints(&self, numbers: &[u16], out: &mut Vec<i64>) -> Found {
         match self.physical {
             Physical::I8 => self.few::<i8>(numbers, |value| out.push(i64::from(value))),
@@ -25,7 +25,7 @@ impl EncodedBlock {
         }
     }
 
-    /// Floating point of 64 bits, or integers as such.
+    /// Appends floating point of 64 bits, or integers as floating point.
     pub(in crate::segment) fn few_floats(&self, numbers: &[u16], out: &mut Vec<f64>) -> Found {
         match self.physical {
             Physical::I8 => self.few::<i8>(numbers, |value| out.push(f64::from(value))),
@@ -42,7 +42,7 @@ impl EncodedBlock {
         }
     }
 
-    /// Codes of symbols.
+    /// Appends symbol codes.
     pub(in crate::segment) fn few_codes(&self, numbers: &[u16], out: &mut Vec<u32>) -> Found {
         match self.physical {
             Physical::U32 => self.few::<u32>(numbers, |value| out.push(value)),
@@ -63,7 +63,7 @@ impl EncodedBlock {
         Ok(true)
     }
 
-    /// As memory has them.
+    /// Reads plain values.
     fn few_plain<T: bytemuck::Pod>(&self, numbers: &[u16], mut push: impl FnMut(T)) -> Found {
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         match self.entry.encoding {
@@ -83,7 +83,7 @@ impl EncodedBlock {
     }
 }
 
-/// Each row is a line of memory of its own: all are asked for before the first is read.
+/// Each row is a cache miss: all rows are prefetched before the first is read.
 pub(super) fn prefetch(frames: &Frames<'_>, numbers: &[u16]) {
     for (i, row) in numbers.iter().map(|number| place(*number)) {
         let (lines, width) = frames.packed(i);
@@ -91,7 +91,7 @@ pub(super) fn prefetch(frames: &Frames<'_>, numbers: &[u16]) {
     }
 }
 
-/// The vector, and the row there.
+/// Returns the vector and the row in the vector.
 pub(super) fn place(number: u16) -> (usize, usize) {
     (usize::from(number) / VECTOR_ROWS, usize::from(number) % VECTOR_ROWS)
 }

@@ -1,4 +1,4 @@
-//! Values of fixed width: which encoding a block gets, and the way back.
+//! Chooses the encodings of fixed-width values, and decodes them.
 
 use super::alp::Alp;
 use super::alp_rd::AlpRd;
@@ -18,23 +18,24 @@ use tidalite_kernels::{min_max, min_max_f32, min_max_f64};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
-/// A value that a dictionary can hold. Two values are the same when their bits are: −0 is not 0, and each NaN is
-/// only itself.
+/// A value that a dictionary can contain. Values are compared by their bits: −0 differs from 0, and a NaN equals only a
+/// NaN of the same bits.
 pub(super) trait Fixed: Pod + Send {
     type Bits: Copy + Ord + Default;
     fn bits(self) -> Self::Bits;
     fn hash(bits: Self::Bits) -> u64;
-    /// Orders a dictionary: integers by value, floating point by IEEE 754's total order, 16 bytes as bytes.
+    /// Returns the sort key of a dictionary: integers by value, floating point in IEEE 754's total order, 16 bytes as
+    /// bytes.
     fn sort_key(self) -> Self::Bits;
 }
 
-/// An integer that has bounds and can be a distance from another one.
+/// An integer that has bounds and can be encoded as a distance from another one.
 pub(super) trait Integer: Fixed + Ord {
     fn plus(self, distance: u32) -> Self;
     fn to_i64(self) -> Option<i64>;
 }
 
-/// Spreads bits that differ anywhere over the top of the product: 2^64 divided by the golden ratio.
+/// Hash multiplier: 2^64 divided by the golden ratio spreads differing bits over the top of the product.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 macro_rules! narrow_fixed {
@@ -66,7 +67,7 @@ narrow_fixed! {
     f64, u64, |v: f64| total_order(v.to_bits());
 }
 
-/// IEEE 754's order of floating point whose sign is the first of `bits`.
+/// Maps floating-point bits, sign first, to IEEE 754's total order.
 fn total_order(bits: u64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
@@ -111,16 +112,16 @@ macro_rules! integer {
 
 integer! { i8 i16 i32 i64 i128 u32 }
 
-/// The first value of `bytes`, wherever they lie.
+/// Reads the first value of `bytes` with any alignment.
 pub(super) fn raw<T: Pod>(bytes: &[u8]) -> T {
     bytemuck::pod_read_unaligned(&bytes[..size_of::<T>()])
 }
 
-/// What may serve each type, those that are read fastest first.
+/// The candidate schemes of each type, with the fastest to read first.
 pub(super) trait Schemes: Summed + 'static {
     fn schemes(effort: Effort) -> &'static [&'static dyn Scheme<Self>];
 
-    /// As a number of 64 bits, of types that are not wider.
+    /// Returns the value as a 64-bit number, for types of at most 64 bits.
     fn word(self) -> Option<u64>;
 }
 
@@ -237,7 +238,7 @@ fn narrow_as<T: Integer>(block: &EncodedBlock, layout: &Layout) -> BlockData {
 }
 
 pub(super) fn decode_dict(block: &EncodedBlock, layout: &Layout) -> BlockData {
-    // The codes do not care what the bits mean.
+    // Codes are independent of the meaning of the bits.
     match block.physical.width() {
         Some(1) => dict_as::<u8>(block, layout),
         Some(2) => dict_as::<u16>(block, layout),

@@ -1,5 +1,5 @@
-//! Vectors of integers in few bits: each has a reference and a width, and keeps apart the few values that would need
-//! a greater width.
+//! Vectors of bit-packed integers: each vector has a reference and a width, and stores the few values that need a
+//! greater width as exceptions.
 //!
 //! ```text
 //! references        one a vector, as wide as the values but at most 8 bytes
@@ -17,35 +17,35 @@ use tidalite_kernels::bitpack::{unpack_one, width_mask};
 use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, prefetch_slice, width_counts, width_of};
 use tidalite_types::{BLOCK_ROWS, VECTOR_ROWS};
 
-/// Two pages.
+/// Prefetch distance in lines: two pages.
 const LINES_AHEAD: usize = 64;
 
-/// How a vector is packed.
+/// Packing of a vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan<T> {
     pub reference: T,
     pub width: u32,
-    /// Values that need a greater width, or a smaller reference.
+    /// Number of values that need a greater width or a smaller reference.
     pub exceptions: usize,
     /// Bytes of lines and exceptions.
     pub bytes: usize,
 }
 
 impl<T: Framed> Plan<T> {
-    /// Every value fits.
+    /// Returns a plan in which every value fits.
     pub fn simple(reference: T, width: u32, rows: usize) -> Plan<T> {
         Plan { reference, width, exceptions: 0, bytes: line_count(width, rows) * LINE_BYTES }
     }
 }
 
-/// An integer in the form that the file has it.
+/// An integer in its file format.
 pub(super) trait Framed: Int + bytemuck::Pod {}
 impl<T: Int + bytemuck::Pod> Framed for T {}
 
-/// The most exceptions of a vector: each is patched on its own, which costs time.
+/// Largest number of exceptions of a vector: each one is patched individually, which costs time.
 const EXCEPTIONS_MAX: usize = 64;
 
-/// The reference and width that take the least, of values between `lo` and `hi`.
+/// Returns the reference and width with the smallest size, for values between `lo` and `hi`.
 pub(super) fn plan<T: Framed>(values: &[T], lo: T, hi: T) -> Plan<T> {
     let full = width_of(&[hi], lo);
     let all = Plan::simple(lo, full, values.len());
@@ -56,14 +56,14 @@ pub(super) fn plan<T: Framed>(values: &[T], lo: T, hi: T) -> Plan<T> {
     upper.filter(|p| p.bytes < all.bytes).unwrap_or(all)
 }
 
-/// As [`plan`], when a few values may lie far below the others, too: differences jump both ways.
+/// Plans like [`plan`], if a few values may be far below the others, too: differences jump in both directions.
 pub(super) fn plan_both_ways(values: &[i64], lo: i64, hi: i64) -> Plan<i64> {
     let upwards = plan(values, lo, hi);
     if !has_values_below(values, upwards.width) {
         return upwards;
     }
     let full = width_of(&[hi], lo);
-    // How far each lies below the greatest: its distance in the mirror.
+    // The distance of each value from the greatest one is its distance in the mirrored vector.
     let mut mirrored = [0; VECTOR_ROWS];
     values.iter().zip(&mut mirrored).for_each(|(v, out)| *out = hi.wrapping_sub(*v));
     let counts = width_counts(&mirrored[..values.len()], 0);
@@ -73,7 +73,7 @@ pub(super) fn plan_both_ways(values: &[i64], lo: i64, hi: i64) -> Plan<i64> {
     others.min_by_key(|p| p.bytes).unwrap_or(upwards)
 }
 
-/// Whether most of the values are so near to each other that a reference above the smallest one may pay.
+/// Returns true if most values are so close together that a reference above the smallest value may pay.
 fn has_values_below(values: &[i64], width: u32) -> bool {
     let mut picked = [0; 32];
     let step = values.len().div_ceil(picked.len()).max(1);
@@ -84,7 +84,7 @@ fn has_values_below(values: &[i64], width: u32) -> bool {
     width_of(&[picked[count - 1 - skipped]], picked[skipped]) + 1 < width
 }
 
-/// The reference chosen so that the middle of the values fits: outliers may lie on both sides.
+/// Returns a plan whose range contains the median of the values: outliers may be on both sides.
 fn around_median(values: &[i64]) -> Option<Plan<i64>> {
     let mut sorted = [0; 64];
     let step = (values.len() / 64).max(1);
@@ -92,8 +92,8 @@ fn around_median(values: &[i64]) -> Option<Plan<i64>> {
     let sorted = &mut sorted[..picked];
     sorted.sort_unstable();
     let median = sorted[picked / 2];
-    // Each value as far as it is from the median, up or down: width w > 0 serves median − 2^(w−1) to
-    // median + 2^(w−1) − 1, width 0 the median.
+    // Computes the distance of each value from the median, up or down: width w > 0 covers median − 2^(w−1) to median +
+    // 2^(w−1) − 1, width 0 covers the median.
     let mut folded = [0u64; VECTOR_ROWS];
     for (value, out) in values.iter().zip(&mut folded) {
         let distance = value.wrapping_sub(median);
@@ -117,7 +117,7 @@ impl Width {
     }
 }
 
-/// The width below `full` that takes the least together with its exceptions, which need more.
+/// Returns the width below `full` with the smallest size including its exceptions.
 fn best_width(counts: &[u32; 65], full: u32, rows: usize, value_bytes: usize) -> Option<Width> {
     let mut exceptions = 0;
     let mut best: Option<Width> = None;
@@ -134,7 +134,7 @@ fn best_width(counts: &[u32; 65], full: u32, rows: usize, value_bytes: usize) ->
     best
 }
 
-/// Packs vector after vector.
+/// Packs vectors in sequence.
 pub(super) struct FramesWriter {
     references: Vec<u8>,
     exception_counts: Vec<u16>,
@@ -145,7 +145,7 @@ pub(super) struct FramesWriter {
 }
 
 impl FramesWriter {
-    /// `bytes` is about what will come.
+    /// Creates a writer; `bytes` is the approximate size of the output.
     pub fn new(bytes: usize) -> FramesWriter {
         FramesWriter {
             references: Vec::new(),
@@ -157,7 +157,7 @@ impl FramesWriter {
         }
     }
 
-    /// Values in units of `T`; of each the lower `value_bytes` go into the file.
+    /// Appends values of type `T`; the lower `value_bytes` of each value are stored.
     pub fn push<T: Framed>(&mut self, values: &[T], plan: Plan<T>, value_bytes: usize) {
         self.references.extend_from_slice(&bytemuck::bytes_of(&plan.reference)[..value_bytes]);
         self.widths.push(plan.width as u8);
@@ -175,7 +175,7 @@ impl FramesWriter {
         self.exception_counts.push((self.positions.len() - before) as u16);
     }
 
-    /// As [`FramesWriter::push`], with exceptions that the caller knows: their rows, ascending, and what stands there.
+    /// Appends like [`FramesWriter::push`], with known exceptions: their rows, ascending, and their values.
     pub fn push_with<T: Framed>(
         &mut self,
         values: &[T],
@@ -194,7 +194,7 @@ impl FramesWriter {
         self.exception_counts.push((self.positions.len() - before) as u16);
     }
 
-    /// Appends everything to `out`, whose length is where a chunk's payload stands at.
+    /// Appends everything to `out`, whose length is the current size of the chunk's payload.
     pub fn finish(self, mut out: Vec<u8>) -> Vec<u8> {
         out.extend_from_slice(&self.references);
         out.extend_from_slice(bytemuck::cast_slice(&self.exception_counts));
@@ -209,11 +209,12 @@ impl FramesWriter {
     }
 }
 
-/// Vectors of a block.
+/// Largest number of vectors of a block.
 const VECTORS_MAX: usize = BLOCK_ROWS.div_ceil(VECTOR_ROWS);
 
-/// Frames as they lie in a chunk; each part was found inside. Made anew for each look at a block, which may want a few
-/// rows of it: so it has no memory of its own.
+/// Parsed frames of a chunk, with all parts in bounds.
+///
+/// Created for each access to a block, which may read only a few rows, so the type allocates no memory.
 pub(super) struct Frames<'a> {
     rows: usize,
     value_bytes: usize,
@@ -222,7 +223,7 @@ pub(super) struct Frames<'a> {
     lines: &'a [Line],
     positions: &'a [u8],
     exceptions: &'a [u8],
-    /// Of each vector its first line and its first exception, and behind the last their numbers.
+    /// First line and first exception of each vector, followed by the total numbers.
     starts: [Start; VECTORS_MAX + 1],
 }
 
@@ -232,7 +233,7 @@ struct Start {
     exception: u32,
 }
 
-/// One vector: what its rows are distances from, and the rows that are something else.
+/// One vector: its reference, packed distances and exceptions.
 pub(super) struct Frame<'a, T> {
     pub rows: usize,
     pub reference: T,
@@ -244,8 +245,9 @@ pub(super) struct Frame<'a, T> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames that begin `at` bytes into `bytes` and fill the rest. Everything is checked but that positions
-    /// ascend and lie inside, which is [`Frames::check`]'s.
+    /// Parses the frames that begin at `at` in `bytes` and extend to the end.
+    ///
+    /// Checks everything except that positions ascend and are in range, which [`Frames::check`] does.
     pub fn parse(bytes: &'a [u8], at: usize, rows: usize, value_bytes: usize) -> Result<Frames<'a>, String> {
         let count = rows.div_ceil(VECTOR_ROWS);
         if count > VECTORS_MAX {
@@ -263,7 +265,7 @@ impl<'a> Frames<'a> {
         let mut start = Start::default();
         for (i, (width, exceptions)) in widths.iter().zip(counts.as_chunks().0).enumerate() {
             starts[i] = start;
-            // Of a whole vector each bit of the width takes a line.
+            // In a complete vector each bit of the width takes one line.
             start.line += u32::from(*width);
             start.exception += u32::from(u16::from_le_bytes(*exceptions));
         }
@@ -291,7 +293,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// Exceptions stand where there are rows.
+    /// Checks that the positions of exceptions are valid rows.
     pub fn check(&self) -> Result<(), String> {
         for i in 0..self.vector_count() {
             let positions = positions(self.exceptions_of(i).0);
@@ -312,20 +314,20 @@ impl<'a> Frames<'a> {
         (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS)
     }
 
-    /// Positions and values of the exceptions of vector `i`.
+    /// Returns the positions and values of the exceptions of vector `i`.
     fn exceptions_of(&self, i: usize) -> (&'a [u8], &'a [u8]) {
         let (from, to) = (self.starts[i].exception as usize, self.starts[i + 1].exception as usize);
         let bytes = self.value_bytes;
         (&self.positions[2 * from..2 * to], &self.exceptions[bytes * from..bytes * to])
     }
 
-    /// The lines of vector `i` and their width.
+    /// Returns the lines of vector `i` and their width.
     pub fn packed(&self, i: usize) -> (&'a [Line], u32) {
         let lines = self.starts[i].line as usize..self.starts[i + 1].line as usize;
         (&self.lines[lines], u32::from(self.widths[i]))
     }
 
-    /// Asks memory for what will be read some pages behind the lines of vector `i`, where all vectors are read in turn.
+    /// Prefetches lines some pages after the lines of vector `i`, for reads of all vectors in order.
     pub fn ask_ahead(&self, i: usize) {
         let lines = self.starts[i].line as usize..self.starts[i + 1].line as usize;
         self.lines.iter().skip(lines.start + LINES_AHEAD).take(lines.len()).for_each(|line| prefetch_slice(line));
@@ -351,22 +353,22 @@ fn positions(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + Clone {
 }
 
 impl<T: Framed> Frame<'_, T> {
-    /// Row and value of each exception.
+    /// Returns the row and value of each exception.
     pub fn exceptions(&self) -> impl Iterator<Item = (usize, T)> {
         positions(self.positions).zip(self.exceptions.chunks_exact(self.value_bytes).map(raw))
     }
 
-    /// The value of a row that is an exception.
+    /// Returns the value of a row that is an exception.
     pub fn exception(&self, row: usize) -> Option<T> {
         self.exceptions().find(|(at, _)| *at == row).map(|(_, value)| value)
     }
 
-    /// What is packed for a row, which means nothing if it is an exception.
+    /// Returns the packed value of a row, which is meaningless for an exception.
     pub fn packed(&self, row: usize) -> T {
         self.reference.plus(unpack_one(self.lines, self.width, row))
     }
 
-    /// One of the rows.
+    /// Returns the value of a row.
     pub fn row(&self, row: usize) -> T {
         self.exception(row).unwrap_or_else(|| self.packed(row))
     }

@@ -1,5 +1,5 @@
-//! Text as codes of frequent symbols: see [`tidalite_kernels::fsst`]. For the strings of all rows, or for the distinct
-//! ones of a dictionary.
+//! Encodes text as codes of frequent symbols, see [`tidalite_kernels::fsst`]: the strings of all rows, or the distinct
+//! strings of a dictionary.
 //!
 //! ```text
 //! text bytes   u32: of all strings together
@@ -10,7 +10,7 @@
 //! frames       of the lengths of the strings, u32
 //! ```
 //!
-//! A string of a vector is found by the strings before it there. NULL is the empty string.
+//! A string is located by the lengths of the previous strings of its vector. NULL is the empty string.
 
 use super::choice::Payload;
 use super::compare::words_of;
@@ -28,17 +28,17 @@ use tidalite_types::column_type::Physical;
 use tidalite_types::views::{DATA_BYTES_MAX, INLINE_BYTES};
 use tidalite_types::{VECTOR_ROWS, Views, ViewsRef};
 
-/// Text bytes and code bytes.
+/// Size in bytes of the header: text bytes and code bytes.
 const HEAD_BYTES: usize = 8;
-/// Lengths are stored in this many bytes.
+/// Size in bytes of a stored length.
 const LENGTH_BYTES: usize = 4;
 
-/// All rows; `None` when there is too much text.
+/// Encodes all rows; `None` if there is too much text.
 pub(super) fn payload(strings: ViewsRef<'_>) -> Option<Payload<'static>> {
     Some(Payload::new(Encoding::Fsst, 0, compressed(strings)?))
 }
 
-/// A dictionary of `distinct` strings, and packed codes of the rows.
+/// Encodes a dictionary of `distinct` strings with packed codes of the rows.
 pub(super) fn dictionary_payload(distinct: ViewsRef<'_>, codes: Vec<u8>) -> Option<Payload<'static>> {
     let mut payload = Payload::new(Encoding::FsstDict, distinct.views.len() as u32, codes);
     payload.sections.push(compressed(distinct)?.into());
@@ -48,7 +48,7 @@ pub(super) fn dictionary_payload(distinct: ViewsRef<'_>, codes: Vec<u8>) -> Opti
 fn compressed(strings: ViewsRef<'_>) -> Option<Vec<u8>> {
     let lengths: Vec<u32> = strings.views.iter().map(|view| *view as u32).collect();
     let text_bytes: usize = lengths.iter().map(|len| *len as usize).sum();
-    // Behind the text, views of rows must still be able to say where they begin.
+    // Views of rows must be able to address positions after the text.
     if text_bytes + SLACK_BYTES > DATA_BYTES_MAX {
         return None;
     }
@@ -72,11 +72,11 @@ fn compressed(strings: ViewsRef<'_>) -> Option<Vec<u8>> {
     Some(writer.finish(out))
 }
 
-/// Strings from all over, about as many as training asks for.
+/// Returns strings from the whole block, about as many as training requires.
 fn sample<'a>(strings: ViewsRef<'a>, text_bytes: usize) -> Vec<&'a [u8]> {
-    // Odd, so that it does not run in step with data that repeats every power of two.
+    // An odd step, so that it does not align with data of a period of a power of two.
     let step = (text_bytes / SAMPLE_BYTES) | 1;
-    // Of a few long strings, their beginnings.
+    // Of a few long strings, only the beginnings.
     (0..strings.views.len())
         .step_by(step)
         .map(|row| strings.get(row))
@@ -96,7 +96,7 @@ fn codes(compressor: &Compressor, text: &[u8], lengths: &[u32]) -> (Vec<u8>, Vec
     (codes, starts)
 }
 
-/// Compressed strings as they lie in a chunk.
+/// Parsed compressed strings of a chunk.
 struct Strings<'a> {
     text_bytes: usize,
     decompressor: Decompressor,
@@ -126,7 +126,7 @@ impl<'a> Strings<'a> {
         Ok(Strings { text_bytes, decompressor: Decompressor::new(&table), starts, codes, lengths })
     }
 
-    /// The codes of each vector stand for as many bytes as its strings have.
+    /// Checks that the codes of each vector have as many text bytes as its strings.
     fn check(&self) -> Result<(), String> {
         self.lengths.check()?;
         let (mut unpacker, mut lengths, mut total) = (Unpacker::new(), Vec::new(), 0);
@@ -148,7 +148,7 @@ impl<'a> Strings<'a> {
         }
     }
 
-    /// Views of all strings, and the text they point into.
+    /// Returns the views of all strings and the text that they point to.
     fn views(&self, count: usize) -> (Vec<u128>, Vec<u8>) {
         let mut text = vec![0; self.text_bytes + SLACK_BYTES];
         self.decompressor.decompress(self.codes, &mut text);
@@ -164,7 +164,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Of `text[from..from + len]`; the text goes on for 16 bytes at least.
+/// Returns the view of `text[from..from + len]`; at least 16 bytes must follow `from`.
 #[inline]
 pub(super) fn view(text: &[u8], from: usize, len: u32) -> u128 {
     let word = u128::from_le_bytes(text[from..from + 16].try_into().expect("sixteen bytes"));
@@ -174,7 +174,7 @@ pub(super) fn view(text: &[u8], from: usize, len: u32) -> u128 {
     }
 }
 
-/// The bytes of a string that stands in its view, by its length.
+/// Masks of the bytes of an inline string in its view, by length.
 const INLINE_MASKS: [u128; INLINE_BYTES + 1] = {
     let (mut masks, mut len) = ([0; INLINE_BYTES + 1], 0);
     while len <= INLINE_BYTES {
@@ -215,13 +215,13 @@ pub(super) fn decode(layout: &Layout, block: &EncodedBlock) -> Result<BlockData,
     Ok(BlockData::Views { views: share(views), data: share(text) })
 }
 
-/// The distinct strings of a dictionary: views and what they point into.
+/// Returns the distinct strings of a dictionary: views and their data.
 pub(super) fn distinct(layout: &Layout, block: &EncodedBlock) -> Option<(Vec<u128>, Vec<u8>)> {
     let count = count(block).ok()?;
     Some(Strings::parse(layout.payload(&block.bytes), count).ok()?.views(count))
 }
 
-/// The rows of [`Encoding::Fsst`] that are `wanted`, in vectors that have a row `among` those asked for.
+/// Returns the rows of [`Encoding::Fsst`] equal to `wanted`, in vectors that have a row in `among`.
 pub(super) fn rows_equal(
     layout: &Layout,
     block: &EncodedBlock,
@@ -253,7 +253,7 @@ pub(super) fn rows_equal(
     Some(())
 }
 
-/// The text of each row that is picked, one after the other, and their lengths.
+/// Returns the text of each selected row in sequence, with the lengths.
 pub(super) fn take(layout: &Layout, block: &EncodedBlock, picked: &Picked<'_>) -> Result<Views, String> {
     let strings = Strings::parse(layout.payload(&block.bytes), block.rows)?;
     let (mut unpacker, mut lengths, mut text) = (Unpacker::new(), Vec::new(), Vec::new());

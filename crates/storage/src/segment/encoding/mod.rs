@@ -1,7 +1,7 @@
-//! One column block as bytes and back, without a file.
+//! Encodes and decodes one column block, without a file.
 //!
-//! In: rows of a [`Column`]. Out: an [`EncodedBlock`], whose chunk has these sections, each at a multiple of 64, a
-//! section without bytes left out:
+//! Input: rows of a [`Column`]. Output: an [`EncodedBlock`], whose chunk has these sections, each aligned to 64 bytes;
+//! empty sections are omitted:
 //!
 //! ```text
 //! zones       smallest value of each vector, then greatest, 8 bytes each (i64 or f64)
@@ -14,13 +14,14 @@
 //! others      a payload, whose structure its own file says
 //! ```
 //!
-//! Always: the same rows give the same bytes. What decodes has zeros, empty values or false under NULL.
+//! Invariant: the same rows give the same bytes. Decoded NULL rows are zeros, empty values or false.
 //!
-//! Reading order: [`chunk`] the sections; [`nulls`] what stands in for NULL; [`choice`] which encoding; [`fixed`]
-//! values of fixed width; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
-//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] any of
-//! them; [`opened`] what memory keeps instead; [`zones`] bounds of vectors; [`compare`] comparisons without decoding; [`take`] some rows only, [`few`] of them; [`retain`] the
-//! rows whose value is in a set; [`totals`] what numbers come to; [`vectors`] one vector after the other, [`digits`] as it is packed.
+//! Reading order: [`chunk`] the sections; [`nulls`] values of NULL rows; [`choice`] the choice of an encoding;
+//! [`fixed`] fixed-width values; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
+//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] compression
+//! of any of them; [`opened`] the form in memory; [`zones`] bounds of vectors; [`compare`] comparisons without
+//! decoding; [`take`] selected rows, [`few`] a few rows; [`retain`] rows whose value is in a set; [`totals`] sums of
+//! numbers; [`vectors`] one vector at a time, [`digits`] in packed form.
 
 mod alp;
 mod alp_rd;
@@ -61,7 +62,7 @@ use std::sync::LazyLock;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnType, Values, match_values};
 
-/// A column block as it lies in a file. `entry.offset` has no meaning.
+/// A column block in its file format. `entry.offset` is meaningless.
 #[derive(Clone, Debug)]
 pub struct EncodedBlock {
     pub rows: usize,
@@ -71,7 +72,7 @@ pub struct EncodedBlock {
 }
 
 impl EncodedBlock {
-    /// Rows of a column that are all NULL. Costs nothing.
+    /// Returns a block whose rows are all NULL, without allocation.
     #[must_use]
     pub fn nulls(physical: Physical, rows: usize) -> EncodedBlock {
         EncodedBlock { rows, physical, entry: Entry::nulls(rows), bytes: Bytes::new() }
@@ -82,7 +83,7 @@ impl EncodedBlock {
         self.entry.zone
     }
 
-    /// Its encoding in words; of a compressed block also what is compressed.
+    /// Returns the name of the encoding; for a compressed block also the encoding inside.
     #[must_use]
     pub fn encoding_name(&self) -> String {
         match compressed::inner(self) {
@@ -91,7 +92,8 @@ impl EncodedBlock {
         }
     }
 
-    /// Checks what decoding relies on and the checksum cannot know: sections add up, codes and views stay inside.
+    /// Checks all assumptions of decoding that the checksum does not cover: sizes of sections, ranges of codes and
+    /// views.
     pub fn check(&self) -> Result<(), String> {
         let layout = self.check_length()?;
         nulls::check_validity(layout.validity(&self.bytes), self.rows, self.entry.zone.null_count)?;
@@ -126,7 +128,7 @@ impl EncodedBlock {
         }
     }
 
-    /// Where its sections are; they fill the chunk.
+    /// Returns the positions of the sections, which must fill the chunk.
     fn check_length(&self) -> Result<Layout, String> {
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         match self.bytes.len() == layout.bytes {
@@ -135,10 +137,10 @@ impl EncodedBlock {
         }
     }
 
-    /// The rows. Plain values share this block's bytes.
+    /// Decodes the rows. Plain values share the bytes of this block.
     ///
     /// # Panics
-    /// May, when [`EncodedBlock::check`] would fail.
+    /// May panic if [`EncodedBlock::check`] would fail.
     pub fn decode(&self) -> Result<Block, String> {
         if self.entry.encoding == Encoding::Compressed {
             return compressed::inflate(self)?.decode();
@@ -173,16 +175,16 @@ impl EncodedBlock {
     }
 }
 
-/// Encodes rows `from..from + rows` of `column`, in the way that `effort` finds.
+/// Encodes rows `from..from + rows` of `column` with the encoding chosen for `effort`.
 ///
 /// # Panics
-/// When there are no rows, more than [`BLOCK_ROWS`], fewer in the column, or it does not hold that type.
+/// Panics without rows, with more than [`BLOCK_ROWS`], too few rows in the column, or a column of another type.
 #[must_use]
 pub fn encode(column_type: ColumnType, column: &Column, from: usize, rows: usize, effort: Effort) -> EncodedBlock {
     encode_with(column_type, column, (from, rows), effort, effort == Effort::Sealed)
 }
 
-/// As [`encode`]; `compresses` if what is smaller compressed is.
+/// Encodes like [`encode`]; `compresses` allows compression if the result is smaller.
 fn encode_with(
     column_type: ColumnType,
     column: &Column,
@@ -202,7 +204,7 @@ fn encode_with(
     match &column.values {
         Values::Bit(bits) => encode_bits(&mut chunk, bits, from),
         Values::Views(views) => views::encode(&mut chunk, &views.views()[from..from + rows], views.data(), effort),
-        // Ids have no order: their bounds would say nothing.
+        // Symbol ids have no order, so their bounds would be useless.
         Values::U32(values) => {
             fixed::encode_ints(&mut chunk, &values[from..from + rows], column_type != ColumnType::Symbol, effort)
         }
@@ -254,13 +256,13 @@ fn null_data(physical: Physical, rows: usize) -> BlockData {
     }
 }
 
-/// As many zeros as any block needs, shared by all blocks of NULLs.
+/// Returns zeros shared by all blocks of NULLs.
 fn zeros(bytes: usize) -> Bytes {
     static ZEROS: LazyLock<Bytes> = LazyLock::new(|| share(vec![0u128; BLOCK_ROWS]));
     ZEROS.slice(..bytes)
 }
 
-/// The rows as a column again: for jobs that rearrange rows.
+/// Converts decoded rows to a column, for jobs that rearrange rows.
 #[must_use]
 pub fn to_column(block: &Block) -> Column {
     let mut column = Column::with_capacity(block.physical, block.rows);

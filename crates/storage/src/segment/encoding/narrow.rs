@@ -1,10 +1,10 @@
-//! The smallest value, and the distance from it in 0, 1, 2 or 4 bytes a row. Read, but no longer written: `packed`
-//! took its place.
+//! The smallest value, and the distance from it in 0, 1, 2 or 4 bytes per row. Read but no longer written: `packed`
+//! replaced it.
 
 use super::fixed::Integer;
 use tidalite_types::column_type::Physical;
 
-/// `rows` values from their distances, which start at a multiple of their width.
+/// Returns `rows` values from their distances, which are aligned to their width.
 pub(super) fn widen<T: Integer>(lo: T, distances: &[u8], bytes: usize, rows: usize) -> Vec<T> {
     match bytes {
         0 => vec![lo; rows],

@@ -1,21 +1,23 @@
-//! NULL rows on the way in and out.
+//! Handles NULL rows in encoding and decoding.
 //!
-//! On the way in they get a value of their vector, mostly the one before them, so that they neither widen bounds nor
-//! add distinct values or runs; on the way out they are zeros again, which lets sums run without a mask.
+//! Before encoding, NULL rows get a value of their vector, mostly the previous one, so that they do not widen bounds or
+//! add distinct values or runs. After decoding, NULL rows are zeros, so that sums need no mask.
 
 use crate::segment::buffer::collect;
 use std::borrow::Cow;
 use tidalite_types::{Bitmap, VECTOR_ROWS};
 
-/// Rows `from..from + rows`; `None` when none of them is NULL.
+/// Returns rows `from..from + rows`; `None` if none of them is NULL.
 pub(super) fn slice(validity: &Bitmap, from: usize, rows: usize) -> Option<Bitmap> {
     let mut own = Bitmap::new();
     own.extend_from_range(validity, from, rows);
     (own.count_ones() < rows).then_some(own)
 }
 
-/// The values with NULL rows replaced by the value before them in their vector, the first ones by the first value of
-/// the vector; where a vector has none, by the value before it or the first of the block.
+/// Replaces NULL rows by the previous value of their vector.
+///
+/// Leading NULL rows get the first value of the vector. A vector without values gets the value before it or the first
+/// value of the block.
 pub(super) fn fill_with_neighbours<'a, T: Copy>(values: &'a [T], validity: Option<&Bitmap>) -> Cow<'a, [T]> {
     let Some(validity) = validity else { return Cow::Borrowed(values) };
     let mut filled = values.to_vec();
@@ -30,7 +32,7 @@ pub(super) fn fill_with_neighbours<'a, T: Copy>(values: &'a [T], validity: Optio
     Cow::Owned(filled)
 }
 
-/// Gives rows whose bit is clear the value before them, and returns the last one.
+/// Replaces rows whose bit is clear by the previous value, and returns the last value.
 fn fill_forward<T: Copy>(rows: &mut [T], word: u64, mut filler: T) -> T {
     match word {
         0 => rows.fill(filler),
@@ -43,7 +45,7 @@ fn fill_forward<T: Copy>(rows: &mut [T], word: u64, mut filler: T) -> T {
     filler
 }
 
-/// The values with NULL rows replaced by `filler`.
+/// Replaces NULL rows by `filler`.
 pub(super) fn fill_with<'a, T: Copy>(values: &'a [T], validity: Option<&Bitmap>, filler: T) -> Cow<'a, [T]> {
     let Some(validity) = validity else { return Cow::Borrowed(values) };
     let mut filled = values.to_vec();
@@ -64,7 +66,7 @@ pub(super) fn fill_nulls<T: Copy>(values: &mut [T], words: &[u64], filler: T) {
     }
 }
 
-/// [`fill_nulls`] with the words as they lie in a chunk, empty when no row is NULL.
+/// Sets NULL rows to zero like [`fill_nulls`], with the validity words of a chunk, which are empty if no row is NULL.
 pub(super) fn zero_nulls<T: bytemuck::Zeroable + Copy>(values: &mut [T], validity: &[u8]) {
     if !validity.is_empty() {
         let words: Vec<u64> = collect(validity);
@@ -82,7 +84,7 @@ pub(super) fn check_validity(validity: &[u8], rows: usize, null_count: u32) -> R
     if has_tail || valid + null_count as usize != rows { Err("wrong number of NULLs".to_owned()) } else { Ok(()) }
 }
 
-/// Bits set in the first vector of `validity`.
+/// Returns the number of set bits in the first vector of `validity`.
 pub(super) fn count_ones(validity: &[u8]) -> u32 {
     validity.iter().take(VECTOR_ROWS / 8).map(|byte| byte.count_ones()).sum()
 }

@@ -1,9 +1,9 @@
-//! A block as memory keeps it, where that is not as the file has it.
+//! The form of a block in memory if it differs from the form in the file.
 //!
-//! What is compressed is undone as a whole, and a dictionary in symbols as a whole, too. A query that wants one row of
-//! each block would pay for all of them, again and again; so the block cache holds such blocks opened: in the
-//! encoding inside, or, where that one is written only to be compressed, in one that is read row by row and compared in its
-//! bits. It takes more memory, and disks stay as full as they were.
+//! Compressed blocks and FSST dictionaries are decoded as a whole. A query that reads one row per block would decode
+//! all rows again and again. The block cache therefore stores such blocks opened: in the encoding inside, or, if that
+//! encoding is written only in compressed form, in one with access by row and comparison in packed form. The opened
+//! form takes more memory; the size on disk is unchanged.
 //!
 //! ```text
 //! encoding   u8: its tag
@@ -15,8 +15,8 @@
 //! chunk      of the other encoding
 //! ```
 //!
-//! What is said of the chunk stands beside its beginning, which is read next: a line of memory far from others costs as
-//! much as comparing a hundred rows.
+//! The header is stored directly before the chunk, which is read next: a separate cache line costs as much as comparing
+//! a hundred rows.
 
 use super::chunk::Layout;
 use super::views::{dictionary_up_to, packed_dictionary, with_views};
@@ -31,18 +31,18 @@ use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, ColumnType, TimeUnit, ViewsRef};
 
 const HEAD_BYTES: usize = ALIGNMENT;
-/// So many rows share a text, on average, where a dictionary is worth making.
+/// Smallest average number of rows per distinct string for which a dictionary is built.
 const ROWS_SHARING: usize = 4;
 const HAS_VALIDITY: u8 = 1;
 const HAS_ZONES: u8 = 2;
 
-/// Whether memory keeps blocks of this encoding otherwise than files.
+/// Returns true if the form of this encoding in memory differs from the form in the file.
 #[must_use]
 pub fn is_opened(encoding: Encoding) -> bool {
     matches!(encoding, Encoding::Compressed | Encoding::FsstDict)
 }
 
-/// The bytes to keep. What is damaged is refused.
+/// Returns the opened bytes. Damaged blocks are rejected.
 pub fn open(block: &EncodedBlock) -> Result<Bytes, String> {
     let inflated = match block.entry.encoding {
         Encoding::Compressed => compressed::inflate(block)?,
@@ -68,7 +68,7 @@ pub fn open(block: &EncodedBlock) -> Result<Bytes, String> {
     Ok(buffer.freeze())
 }
 
-/// The block whose bytes [`open`] gave; `closed` is what its file's footer says of it.
+/// Returns the block for the bytes of [`open`]; `closed` is its description in the file's footer.
 pub fn opened(closed: EncodedBlock, bytes: &Bytes) -> Result<EncodedBlock, String> {
     let head = bytes.get(..HEAD_BYTES).ok_or("an opened block without its beginning")?;
     let entry = Entry {
@@ -83,13 +83,14 @@ pub fn opened(closed: EncodedBlock, bytes: &Bytes) -> Result<EncodedBlock, Strin
     Ok(EncodedBlock { entry, bytes: bytes.slice(HEAD_BYTES..), ..closed })
 }
 
-/// Text as views, or as a dictionary of them.
+/// Converts text to views, or to a dictionary of views.
 fn with_text(block: &EncodedBlock) -> Result<EncodedBlock, String> {
     let layout = block.check_length()?;
     let payload = match block.entry.encoding {
         Encoding::Text => {
             let (views, data) = (text::strings(&layout, block)?, layout.data(&block.bytes));
-            // Compressed, rows that share a text cost little in any form; read, they cost a look-up each.
+            // In compressed form, rows with a shared string are cheap in any encoding; in memory each row costs a
+            // lookup.
             match dictionary_up_to(ViewsRef { views: &views, data }, block.rows / ROWS_SHARING) {
                 Some(dictionary) => packed_dictionary(&dictionary, data),
                 None => with_views(Encoding::Plain, 0, views, data),
@@ -115,7 +116,7 @@ fn with_codes<'a>(distinct: Vec<u128>, data: impl Into<Cow<'a, [u8]>>, codes: im
     payload
 }
 
-/// With the NULLs and bounds of `block`.
+/// Builds a block with the NULLs and bounds of `block`.
 fn chunk_of(block: &EncodedBlock, layout: &Layout, payload: &Payload<'_>) -> EncodedBlock {
     let validity = layout.validity(&block.bytes);
     let validity = (!validity.is_empty()).then(|| Bitmap::from_words(collect(validity), block.rows));
@@ -125,7 +126,7 @@ fn chunk_of(block: &EncodedBlock, layout: &Layout, payload: &Payload<'_>) -> Enc
     chunk.finish(block.physical)
 }
 
-/// A type whose values lie in memory as these do; whether they have an order is what their bounds say.
+/// Returns a type with the same memory layout. The bounds tell if the values have an order.
 fn column_type(block: &EncodedBlock) -> ColumnType {
     match block.physical {
         Physical::Bit => ColumnType::Boolean,
@@ -158,7 +159,7 @@ mod tests {
         let opened = opened(block.clone(), &bytes).unwrap();
         opened.check().unwrap();
         assert!(!is_opened(opened.entry.encoding), "{:?}", opened.entry.encoding);
-        // In words: NaN, for no upper bound, is not equal to itself.
+        // Compared as text, because NaN as a missing upper bound is not equal to itself.
         assert_eq!(format!("{:?}", opened.entry.zone), format!("{:?}", block.entry.zone));
         let (found, expected) = (to_column(&opened.decode().unwrap()), to_column(&block.decode().unwrap()));
         let rows = 0..column.len();

@@ -1,4 +1,4 @@
-//! Integers as distances from the reference of their vector, in as few bits as they need: see [`frames`].
+//! Encodes integers as bit-packed distances from the reference of their vector: see [`frames`].
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
@@ -35,7 +35,7 @@ impl<T: Framed> Scheme<T> for Packed {
     }
 }
 
-/// [`Packed`] for integers of sixteen bytes, when all of them fit eight.
+/// [`Packed`] for integers of sixteen bytes, if all of them fit eight bytes.
 pub(super) struct PackedWide;
 
 impl Scheme<i128> for PackedWide {
@@ -62,7 +62,7 @@ fn narrowed(values: &[i128]) -> Option<Vec<i64>> {
     values.iter().map(|v| i64::try_from(*v).ok()).collect()
 }
 
-/// Bytes of references and exceptions; `None` when values of that type are not packed.
+/// Returns the bytes of references and exceptions; `None` for types that are not packed.
 pub(super) fn value_bytes(physical: Physical) -> Option<usize> {
     match physical {
         Physical::I8 | Physical::I16 | Physical::I32 | Physical::U32 | Physical::I64 => physical.width(),
@@ -100,7 +100,7 @@ fn values<T: Framed>(frames: &Frames<'_>, validity: &[u8], rows: usize) -> Vec<T
     out
 }
 
-/// Shows the values of each vector, NULLs as they are packed.
+/// Calls `each` with the values of each vector; NULLs have their packed values.
 pub(super) fn each_vector<T: Framed>(
     payload: &[u8],
     block: &EncodedBlock,
@@ -165,13 +165,13 @@ fn compare<T: Framed + Into<i64>>(frames: &Frames<'_>, lo: i64, hi: i64, wanted:
     }
 }
 
-/// Bounds as distances: what is below the reference has none, and references are the smallest of their vector.
+/// Converts bounds to distances; the reference is the smallest value, so smaller bounds have no distance.
 fn distances(reference: i64, lo: i64, hi: i64) -> (u64, u64) {
     let distance = |bound: i64| bound.wrapping_sub(reference) as u64;
     if lo > hi || hi < reference { (1, 0) } else { (distance(lo.max(reference)), distance(hi)) }
 }
 
-/// The rows in any of the ranges; those of vectors without a bit in `among` may be left out. `None` of too many ranges.
+/// Returns the rows in any of the ranges; `None` for too many ranges. Vectors without a bit in `among` may be skipped.
 pub(super) fn rows_in_any(
     payload: &[u8],
     block: &EncodedBlock,

@@ -1,4 +1,4 @@
-//! Values as memory has them, compared where they lie.
+//! Values in their memory layout, compared in place.
 
 use super::EncodedBlock;
 use super::compare::{Interval, Wanted, each_in, of_vector, put};
@@ -48,11 +48,11 @@ fn doubles(values: &[u8], wanted: &Wanted<'_>, mask: &mut [u64]) -> Option<()> {
     Some(())
 }
 
-/// An integer whose type has its own smallest and greatest value.
+/// An integer type with its smallest and greatest value.
 pub(super) trait Limited: Comparable + bytemuck::Pod {
     const MIN: i64;
     const MAX: i64;
-    /// A value between them.
+    /// Converts a value in the range of the type.
     fn limited(value: i64) -> Self;
 }
 
@@ -70,7 +70,7 @@ macro_rules! limited {
 
 limited! { i8 i16 i32 i64 u32 }
 
-/// The rows of one vector of values between `lo` and `hi`.
+/// Selects the rows of one vector with values in `lo..=hi`.
 pub(super) fn in_vector<T: Limited>(values: &[T], lo: i64, hi: i64, mask: &mut [u64]) {
     if lo > hi || lo > T::MAX || hi < T::MIN {
         return mask.fill(0);

@@ -1,5 +1,5 @@
-//! Numbers as bytes of equal weight: the least of all numbers, then the next of all. Written only to be compressed,
-//! which sees in a plane what bytes of other weight hide.
+//! Byte planes: the least significant bytes of all numbers, then the next bytes of all. Written only in compressed
+//! form; zstd finds regularities within a plane that bytes of other weight hide.
 //!
 //! ```text
 //! base     u64: what every word is a distance from
@@ -14,7 +14,8 @@
 //!          they fit, then the rest
 //! ```
 //!
-//! Integers are taken as 64 bits, floating point by its bits. Also the codes of a [`super::text`] dictionary.
+//! Integers are extended to 64 bits; floating point is stored by its bits. Also used for the codes of a [`super::text`]
+//! dictionary.
 
 use super::EncodedBlock;
 use super::choice::Payload;
@@ -28,15 +29,15 @@ const HEAD_BYTES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A word a row.
+    /// One word per row.
     Values,
-    /// A word a row, the difference.
+    /// One word per row, containing the difference.
     Steps,
-    /// A word for rows that have the same value.
+    /// One word per run of equal values.
     Runs,
 }
 
-/// What may be worth compressing of values that are `width` bytes wide.
+/// Returns payloads to try for compression, for values of `width` bytes.
 pub(super) fn candidates(values: &[u64], width: usize) -> Vec<Payload<'static>> {
     let mut forms = vec![Form::Values];
     if width >= 4 {
@@ -48,7 +49,7 @@ pub(super) fn candidates(values: &[u64], width: usize) -> Vec<Payload<'static>> 
     forms.into_iter().map(|form| Payload::new(Encoding::Planes, 0, written(values, form))).collect()
 }
 
-/// Whether a third of the rows or more have the value before them.
+/// Returns true if at least a third of the rows are equal to the previous row.
 pub(super) fn has_runs(values: &[u64]) -> bool {
     values.windows(2).filter(|two| two[0] == two[1]).count() >= values.len() / 3
 }
@@ -82,7 +83,7 @@ pub(super) fn written(values: &[u64], form: Form) -> Vec<u8> {
     out
 }
 
-/// The value of each run, and the rows of all less one.
+/// Returns the value of each run, and the encoded lengths minus one.
 fn runs(values: &[u64]) -> (Vec<u64>, Vec<u8>) {
     let (mut firsts, mut lengths) = (Vec::new(), Vec::new());
     for run in values.chunk_by(|a, b| a == b) {
@@ -91,12 +92,13 @@ fn runs(values: &[u64]) -> (Vec<u64>, Vec<u8>) {
         lengths.resize(lengths.len() + more / 255, 255);
         lengths.push((more % 255) as u8);
     }
-    // As many as rows: no row repeats, and there are no lengths.
+    // Without repetitions no lengths are stored.
     if firsts.len() == values.len() { (firsts, Vec::new()) } else { (firsts, lengths) }
 }
 
-/// The greatest number that all distances from the least value are multiples of: times are often whole seconds. 1 where
-/// the values are further apart than a signed number can say.
+/// Returns the greatest common divisor of all distances from the smallest value: times are often whole seconds.
+///
+/// Returns 1 if the range of the values exceeds a signed number.
 fn unit(values: &[u64], least: u64) -> u64 {
     let (mut unit, mut all) = (0, 0);
     for value in values {
@@ -119,15 +121,15 @@ fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The difference, so that small ones have few bits whatever their sign.
+/// Returns the zigzag-encoded difference, so that small differences have few bits for either sign.
 fn folded(value: u64, before: u64, unit: u64) -> u64 {
     let step = value.wrapping_sub(before) as i64;
-    // A unit above 1 fits the sign, and so do the steps.
+    // With a unit above 1 the steps fit a signed number.
     let step = if unit > 1 { step / unit as i64 } else { step };
     (step << 1 ^ step >> 63) as u64
 }
 
-/// The numbers of `rows` rows; everything is checked.
+/// Returns the numbers of `rows` rows after checking all bytes.
 pub(super) fn read(bytes: &[u8], rows: usize) -> Result<Vec<u64>, String> {
     if bytes.len() < HEAD_BYTES {
         return Err("the head of its planes is cut off".to_owned());
@@ -178,7 +180,7 @@ fn repeated(words: &[u64], lengths: &[u8], rows: usize) -> Result<Vec<u64>, Stri
     if out.len() == rows && lengths.next().is_none() { Ok(out) } else { Err(format!("runs of {} rows", out.len())) }
 }
 
-/// Refuses what is wrong itself.
+/// Checks the payload during decoding.
 pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> Result<BlockData, String> {
     let width = match block.physical {
         Physical::Bit | Physical::Views | Physical::I128 | Physical::B16 => None,
@@ -226,7 +228,7 @@ mod tests {
                 let mut damaged = bytes.clone();
                 let at = rng.usize(..bytes.len());
                 damaged[at] ^= 1 << rng.u8(..8);
-                // Refused, or as many numbers.
+                // Rejected, or decoded to the same count of numbers.
                 assert!(read(&damaged, rows).map_or(true, |found| found.len() == rows));
             }
         }
@@ -235,13 +237,13 @@ mod tests {
     #[test]
     fn small_steps_and_stretches_take_few_bytes() {
         let walk: Vec<u64> = (0..1_000u64).map(|i| (1 << 40) + i * 100 - i % 2 * 150).collect();
-        // Of 100 and −50: in units of 50 they fit a byte.
+        // Steps of 100 and −50: in units of 50 they fit a byte.
         assert_eq!(written(&walk, Form::Steps).len(), HEAD_BYTES + 8 + walk.len());
         let odd: Vec<u64> = walk.iter().enumerate().map(|(i, v)| v + i as u64 % 3).collect();
         assert_eq!(written(&odd, Form::Steps).len(), HEAD_BYTES + 2 * odd.len());
         let seconds: Vec<u64> = (0..1_000u64).map(|i| (i * 7_919 % 60_000).wrapping_sub(9) * 1_000_000).collect();
         assert_eq!(written(&seconds, Form::Values).len(), HEAD_BYTES + 8 + 2 * seconds.len());
-        // Further apart than a signed number can say.
+        // A range that exceeds a signed number.
         let far: Vec<u64> = [i64::MIN, 0, i64::MAX - 1].map(|v| v as u64).to_vec();
         assert_eq!(read(&written(&far, Form::Steps), 3), Ok(far));
         let stretches: Vec<u64> = (0..1_000u64).map(|i| i / 500).collect();

@@ -1,8 +1,7 @@
-//! Which rows of a mask have a value in a set: for blocks as they are encoded, and for columns in memory.
+//! Removes from a mask the rows whose value is not in a set, for encoded blocks and for columns in memory.
 //!
-//! In: a mask of the rows that are still wanted, least significant bit first. Out: the same with those cleared whose
-//! value is not in the set. Vectors without a wanted row are not looked at, so the order of several filters decides
-//! what they cost together.
+//! Input: a mask of the wanted rows, least significant bit first. Output: the mask without the rows whose value is not
+//! in the set. Vectors without a wanted row are skipped, so the order of several filters determines their total cost.
 
 use super::chunk::Layout;
 use super::compare::{Interval, WORDS, fits};
@@ -17,17 +16,17 @@ use tidalite_kernels::{RANGES_MAX, count_picked, f64_in_range, keep_bits, picked
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, Column, VECTOR_ROWS, Values, ViewsRef};
 
-/// So many ranges or texts are each compared where the values lie; for more, the wanted rows are decoded and looked up.
+/// Up to this many ranges or strings are compared in place; for more, the wanted rows are decoded and looked up.
 const PASSES_MAX: usize = 4;
 const LINE_BYTES: usize = 64;
-/// Of a vector that is compared, in the time that one row is read in.
+/// Lines of a vector that are compared in the time of reading one row.
 const LINES_A_ROW: usize = 4;
 
 impl EncodedBlock {
-    /// Clears in `mask` the rows that are not in `set`. NULL rows stay if `with_null`.
+    /// Clears the rows of `mask` that are not in `set`. NULL rows remain if `with_null` is true.
     ///
     /// # Panics
-    /// May, when [`EncodedBlock::check`] would fail or the mask is not as long as the block.
+    /// May panic if [`EncodedBlock::check`] would fail or the lengths of mask and block differ.
     pub fn retain(&self, set: &ValueSet, with_null: bool, mask: &mut [u64]) -> Result<(), String> {
         if self.entry.encoding == Encoding::Nulls {
             if !with_null {
@@ -47,7 +46,7 @@ impl EncodedBlock {
         Ok(())
     }
 
-    /// Which rows are not NULL; `None` when none is.
+    /// Returns the rows that are not NULL; `None` if no row is NULL.
     fn valid(&self, words: usize) -> Result<Option<Vec<u64>>, String> {
         if !self.entry.has_validity {
             return Ok(None);
@@ -57,7 +56,7 @@ impl EncodedBlock {
         Ok(Some(valid))
     }
 
-    /// The rows among those of `mask` that are in `set`; NULL rows may be there or not.
+    /// Returns the rows of `mask` that are in `set`; the result for NULL rows is unspecified.
     fn hits(&self, set: &ValueSet, valid: Option<&[u64]>, mask: &[u64]) -> Result<Vec<u64>, String> {
         if let Some(is_inside) = set.decide(self.entry.zone.bounds) {
             return Ok(vec![if is_inside { u64::MAX } else { 0 }; mask.len()]);
@@ -88,26 +87,26 @@ impl EncodedBlock {
         }
     }
 
-    /// Whether it has numbers of 32 or 64 bits of which one is read without the others.
+    /// Returns true if the block has numbers of 32 or 64 bits with access by row.
     pub(in crate::segment) fn has_numbers_by_row(&self) -> bool {
         use Encoding::{Alp, AlpRd, Packed, Plain};
         matches!(self.entry.encoding, Plain | Packed | Alp | AlpRd)
             && matches!(self.physical, Physical::I32 | Physical::I64 | Physical::F64)
     }
 
-    /// Whether so few rows of each vector are wanted that they are read one by one, in fewer lines of memory than all.
+    /// Returns true if so few rows per vector are wanted that reading them one by one touches fewer cache lines.
     pub(in crate::segment) fn is_sparse(&self, mask: &[u64]) -> bool {
         if !self.has_numbers_by_row() {
             return false;
         }
         let lines = self.entry.bytes as usize / LINE_BYTES / self.rows.div_ceil(VECTOR_ROWS).max(1);
-        // Most masks are not: that is seen without looking at vectors.
+        // Most masks are not sparse, which is detected without examining vectors.
         let wanted = count_picked(mask) * LINES_A_ROW;
         wanted <= lines * mask.len().div_ceil(WORDS)
             && wanted <= lines * mask.chunks(WORDS).filter(|words| words.iter().any(|word| *word != 0)).count()
     }
 
-    /// `None` when looking values up is better, or the only way.
+    /// Compares with ranges; `None` if a lookup of values is faster or required.
     fn in_any(&self, mut intervals: Vec<Interval>, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         if intervals.iter().any(|interval| !fits(self.physical, *interval)) {
             return Err(format!("numbers of another kind than {:?}", self.physical));
@@ -135,7 +134,7 @@ impl EncodedBlock {
         Ok(Some(found))
     }
 
-    /// As [`EncodedBlock::in_any`].
+    /// Compares with strings, with the same result `None` as [`EncodedBlock::in_any`].
     fn one_of(&self, texts: &[Vec<u8>], is_listed: bool, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         if self.physical != Physical::Views {
             return Err(format!("text among values of {:?}", self.physical));
@@ -154,8 +153,9 @@ impl EncodedBlock {
         Ok(Some(found))
     }
 
-    /// A dictionary is asked once for each of its texts. `None` where fewer rows are wanted than it has texts, and
-    /// where texts have to be decoded first.
+    /// Matches a pattern, once per string of a dictionary.
+    ///
+    /// Returns `None` if fewer rows are wanted than the dictionary has strings, and if strings must be decoded first.
     fn like(&self, pattern: &TextPattern, is_matching: bool, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         if self.physical != Physical::Views {
             return Err(format!("text among values of {:?}", self.physical));
@@ -185,7 +185,7 @@ impl EncodedBlock {
         Ok(Some(found))
     }
 
-    /// `None` where rows are not read one by one.
+    /// Reads rows one by one; `None` if the encoding has no access by row.
     fn by_row(&self, set: &ValueSet, mask: &[u64]) -> Result<Option<Vec<u64>>, String> {
         let numbers = picked_numbers(mask, count_picked(mask));
         let mut found = vec![0; mask.len()];
@@ -206,7 +206,7 @@ impl EncodedBlock {
         Ok(Some(found))
     }
 
-    /// Decodes the rows of `mask` that are not NULL, and no others, unless they are most.
+    /// Decodes the rows of `mask` that are not NULL, and other rows only if most are wanted.
     fn looked_up(&self, set: &ValueSet, valid: Option<&[u64]>, mask: &[u64]) -> Result<Vec<u64>, String> {
         let mut found = mask.to_vec();
         found.iter_mut().zip(valid.into_iter().flatten()).for_each(|(word, valid)| *word &= valid);
@@ -224,11 +224,12 @@ impl EncodedBlock {
     }
 }
 
-/// As [`EncodedBlock::retain`] for rows `from..from + rows` of a column in memory; `mask` begins with row `from`, which
-/// is a multiple of 64.
+/// Retains rows `from..from + rows` of a column in memory, like [`EncodedBlock::retain`].
+///
+/// `mask` begins with row `from`, which is a multiple of 64.
 ///
 /// # Panics
-/// When it is not, or there are fewer rows, in the column or the mask.
+/// Panics if `from` is not a multiple of 64, or the column or the mask has too few rows.
 pub fn retain_rows(column: &Column, from: usize, rows: usize, set: &ValueSet, with_null: bool, mask: &mut [u64]) {
     assert!(from.is_multiple_of(64) && from + rows <= column.len(), "rows {from}+{rows} of {}", column.len());
     let prepared = Prepared::of(set);
@@ -247,14 +248,14 @@ pub fn retain_rows(column: &Column, from: usize, rows: usize, set: &ValueSet, wi
 
 type Hits = [u64; WORDS];
 
-/// A set made ready to be asked about many values.
+/// A set prepared for tests of many values.
 struct Prepared<'a> {
     set: &'a ValueSet,
     matcher: Option<TextMatcher<'a>>,
     table: Option<Table>,
 }
 
-/// Integers from the first on, those that have a bit.
+/// A bit per integer from the first one on.
 struct Table {
     first: i64,
     bits: Vec<u64>,
@@ -271,7 +272,7 @@ impl<'a> Prepared<'a> {
         Prepared { set, matcher, table }
     }
 
-    /// Of at most a vector; of rows that are not wanted it says nothing.
+    /// Tests at most one vector; the result for rows that are not wanted is unspecified.
     fn hits(&self, values: &Values, from: usize, to: usize, wanted: &[u64]) -> Hits {
         let set = self.set;
         match (set, values) {
@@ -296,7 +297,7 @@ impl<'a> Prepared<'a> {
                 let mut rows = from..to;
                 each(&views.views()[from..to], |_| rows.next().is_some_and(|row| set.has_text(views.get(row))))
             }
-            // A set of another kind has none of the values.
+            // A set of another kind contains none of the values.
             _ => [0; WORDS],
         }
     }
@@ -322,7 +323,7 @@ impl<'a> Prepared<'a> {
 }
 
 impl Table {
-    /// For values that lie close together, such as the ids of symbols.
+    /// Limit in bits; used for values that are close together, such as symbol ids.
     const BITS_MAX: i128 = 1 << 20;
 
     fn of(ranges: &[(i128, i128)]) -> Option<Table> {
@@ -335,7 +336,7 @@ impl Table {
         Some(Table { first: start, bits })
     }
 
-    /// Those before the first come out far behind the last.
+    /// Values before the first one wrap to positions after the last one.
     #[inline]
     fn has(&self, value: i64) -> bool {
         let at = value.wrapping_sub(self.first).cast_unsigned();

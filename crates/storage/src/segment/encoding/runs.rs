@@ -1,11 +1,11 @@
-//! Values that repeat: each once, and the row at which it ends.
+//! Run-length encoding: the value of each run, and the last row of the run.
 //!
 //! ```text
 //! values  of the physical width, one a run
 //! lasts   u16, the last row of each run; they ascend, and the last one is the last row of the block
 //! ```
 //!
-//! Bits have no values: they change from run to run, and the first one is in the entry's `data_bytes`.
+//! Booleans have no values: they alternate from run to run, and the first one is in the entry's `data_bytes`.
 
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::compare::{Wanted, each_in, set};
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Bitmap, VECTOR_ROWS};
 
-/// Where there are this many times as many runs as rows, that of each row is searched for: a search is sixteen steps at most.
+/// If there are this many times more runs than rows, the run of each row is searched: at most sixteen steps per search.
 const RUNS_A_ROW: usize = 16;
 
 pub(super) struct Runs;
@@ -28,7 +28,7 @@ impl<T: Fixed> Scheme<T> for Runs {
     fn estimate(&self, source: &Source<'_, T>) -> Option<usize> {
         let sample = source.sample();
         let changes: usize = sample.iter().map(|vector| changes(vector)).sum();
-        // The vectors of a sample do not follow each other: between them nothing was counted.
+        // The vectors of a sample are not adjacent, so changes between vectors are not counted.
         let runs = source.scale(&sample, changes) + 1;
         let bytes = runs * (size_of::<T>() + 2);
         (bytes < source.plain_bytes() / 2).then_some(bytes)
@@ -58,7 +58,7 @@ impl<T: Fixed> Scheme<T> for Runs {
     }
 }
 
-/// Bits in words, when runs take clearly less.
+/// Encodes booleans in words if runs are clearly smaller.
 pub(super) fn of_bits(words: &[u64], rows: usize) -> Option<Payload<'static>> {
     let mut before = words[0] & 1;
     let changes = |word: &u64| {
@@ -66,7 +66,7 @@ pub(super) fn of_bits(words: &[u64], rows: usize) -> Option<Payload<'static>> {
         before = word >> 63;
         changes
     };
-    // A bit for each row that differs from the one before; behind the last row there is nothing.
+    // A bit for each row that differs from the previous row; no bit after the last row.
     let mut changes: Vec<u64> = words.iter().map(changes).collect();
     if !rows.is_multiple_of(64)
         && let Some(last) = changes.last_mut()
@@ -84,7 +84,7 @@ pub(super) fn of_bits(words: &[u64], rows: usize) -> Option<Payload<'static>> {
     Some(payload)
 }
 
-/// The opposite of [`of_bits`].
+/// Decodes the result of [`of_bits`].
 fn bits(lasts: &[u16], block: &EncodedBlock) -> Vec<u64> {
     let mut words = vec![0; block.rows.div_ceil(64)];
     let (mut from, mut bit) = (0, block.entry.data_bytes & 1);
@@ -98,9 +98,9 @@ fn bits(lasts: &[u16], block: &EncodedBlock) -> Vec<u64> {
     words
 }
 
-/// How often a value differs from the one before.
+/// Returns the number of values that differ from the previous value.
 fn changes<T: Fixed>(values: &[T]) -> usize {
-    // Pairs in slices whose counts fit a byte, so that many are counted at once.
+    // In slices whose counts fit a byte, so that the loop is vectorized.
     let pairs = values.len().saturating_sub(1);
     let count = |at: usize| {
         let len = 128.min(pairs - at);
@@ -117,7 +117,7 @@ fn width(block: &EncodedBlock) -> Result<usize, String> {
     }
 }
 
-/// Values and last rows.
+/// Returns values and last rows.
 fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<(&'a [u8], Cow<'a, [u16]>), String> {
     let (width, runs) = (width(block)?, block.entry.parameter as usize);
     if runs == 0 || runs > block.rows || payload.len() != runs * (width + 2) {
@@ -161,7 +161,7 @@ fn values<T: bytemuck::Pod>(payload: &[u8], validity: &[u8], block: &EncodedBloc
     Ok(out)
 }
 
-/// What appends the values of a vector, NULLs as whatever is there for them.
+/// Returns a function that appends the values of a vector; NULLs have their stored values.
 pub(super) fn vectors<'a, T: Fixed>(
     payload: &'a [u8],
     block: &'a EncodedBlock,
@@ -214,8 +214,10 @@ fn some<T: bytemuck::Pod>(payload: &[u8], block: &EncodedBlock, picked: &Picked<
     Ok(out)
 }
 
-/// The run that has a row, which is none before `from`. Looked for where it is if all are as long, and from there in steps
-/// that double: to halve all of them would be to wait for memory for each of the first few.
+/// Returns the run of a row, which is not before `from`.
+///
+/// The search starts at the position for runs of equal length and gallops in doubling steps: a binary search would have
+/// a cache miss in each of its first steps.
 fn run_of(lasts: &[u16], from: usize, row: u16) -> usize {
     let end = lasts.len() - 1;
     let guess = (usize::from(row) * lasts.len() / (usize::from(lasts[end]) + 1)).clamp(from, end);
@@ -258,7 +260,7 @@ mod tests {
     fn the_run_of_a_row_is_found_from_any_before_it() {
         let mut random = fastrand::Rng::with_seed(11);
         for round in 0..300 {
-            // Runs that are all about as long, or some much longer than others.
+            // Runs of about equal lengths, or some much longer than others.
             let longest = [1, 3, 40, 9_000][round % 4];
             let (mut lasts, mut last) = (Vec::new(), random.u16(0..longest));
             while lasts.len() < 2_000 {

@@ -1,7 +1,8 @@
-//! Some rows of a block, without decoding the others.
+//! Reads selected rows of a block without decoding the others.
 //!
-//! In: a selection. Out: its rows as a block of their own, in order. A vector without such a row is not looked at; the others are decoded one at a time, in the nearest cache, and only the rows
-//! that are wanted leave it: so this is also faster than decoding everything when most rows are wanted.
+//! Input: a selection. Output: a block of the selected rows, in order. Vectors without a selected row are skipped. The
+//! other vectors are decoded one at a time in the first-level cache, and only the selected rows are copied, which is
+//! faster than decoding the block even if most rows are selected.
 
 use super::chunk::Layout;
 use super::compare::{WORDS, words_of};
@@ -17,25 +18,25 @@ use tidalite_kernels::{Line, count_picked, select, select_bits};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{VECTOR_ROWS, Views};
 
-/// Of a vector; for more it is unpacked.
+/// Up to this many rows of a vector are read one by one; for more, the vector is unpacked.
 const FEW_ROWS: usize = 16;
 
-/// The rows that are wanted, and which of them are NULL.
+/// The selected rows, and their validity.
 pub(super) struct Picked<'a> {
     selection: &'a Selection,
-    /// A bit for each of them; absent when none is NULL.
+    /// A bit per selected row; `None` if none is NULL.
     valid: Option<Vec<u64>>,
 }
 
 impl<'a> Picked<'a> {
-    /// Of which none is NULL, or nobody asks.
+    /// Creates a value without NULLs, or for callers that ignore NULLs.
     pub fn of(selection: &'a Selection) -> Picked<'a> {
         Picked { selection, valid: None }
     }
 }
 
 impl Picked<'_> {
-    /// Their numbers in the block, where they are few.
+    /// Returns the row numbers in the block if the rows are few.
     pub fn numbers(&self) -> Option<&[u16]> {
         self.selection.numbers()
     }
@@ -48,18 +49,19 @@ impl Picked<'_> {
         self.selection.mask()
     }
 
-    /// The vectors that have such rows, and their words of the mask.
+    /// Returns the vectors with selected rows, and their words of the mask.
     pub fn vectors(&self) -> impl Iterator<Item = (usize, &[u64])> {
         let all = (0..self.mask().len().div_ceil(WORDS)).map(|i| (i, words_of(self.mask(), i)));
         all.filter(|(_, words)| words.iter().any(|word| *word != 0))
     }
 
-    /// The rows of vectors that `append` decodes.
+    /// Returns the rows of vectors that `append` decodes.
     pub fn by_vector<T: bytemuck::Pod + Default>(&self, append: impl FnMut(usize, &mut Vec<T>)) -> Vec<T> {
         self.found(0, |_| (&[], 0), |_, _| T::default(), append)
     }
 
-    /// As [`Picked::by_vector`], where few rows of a vector are found on their own; `packed` are its lines and their width.
+    /// Returns rows like [`Picked::by_vector`], but reads few rows of a vector one by one; `packed` returns its lines
+    /// and width.
     pub fn by_row<'l, T: bytemuck::Pod + Default>(
         &self,
         packed: impl Fn(usize) -> (&'l [Line], u32),
@@ -88,7 +90,7 @@ impl Picked<'_> {
             return out;
         };
         let by_vector = || numbers.chunk_by(|a, b| vector_of(*a) == vector_of(*b));
-        // Each row is a line of memory of its own: all are asked for before the first is read.
+        // Each row is a cache miss: all rows are prefetched before the first is read.
         for numbers in by_vector().filter(|numbers| numbers.len() <= few) {
             let (lines, width) = packed(vector_of(numbers[0]));
             numbers.iter().for_each(|number| prefetch_one(lines, width, usize::from(*number) % VECTOR_ROWS));
@@ -108,21 +110,21 @@ impl Picked<'_> {
         out
     }
 
-    /// As decoding does.
+    /// Sets NULL rows to zero, like decoding.
     pub fn zero_nulls<T: bytemuck::Zeroable + Copy>(&self, out: &mut [T]) {
         if let Some(valid) = &self.valid {
             super::nulls::fill_nulls(out, valid, T::zeroed());
         }
     }
 
-    /// Of bits that lie one after the other.
+    /// Selects bits.
     pub fn bits(&self, all: &[u64]) -> Bytes {
         let mut out = select_bits(all, self.mask());
         out.iter_mut().zip(self.valid.iter().flatten()).for_each(|(word, valid)| *word &= valid);
         share(out)
     }
 
-    /// Of values as memory has them.
+    /// Selects plain values.
     fn plain<T: bytemuck::Pod + Default>(&self, values: &[u8]) -> Vec<T> {
         let values = values_in::<T>(values);
         let mut out = Vec::with_capacity(self.rows());
@@ -162,7 +164,7 @@ fn vector_of(number: u16) -> usize {
     usize::from(number) / VECTOR_ROWS
 }
 
-/// Bits set of rows `from..to`.
+/// Returns the number of set bits of rows `from..to`.
 pub(super) fn count_between(mask: &[u64], from: usize, to: usize) -> usize {
     let (first, last) = (from / 64, to / 64);
     let (head, tail) = (u64::MAX << (from % 64), (1u64 << (to % 64)) - 1);
@@ -174,10 +176,10 @@ pub(super) fn count_between(mask: &[u64], from: usize, to: usize) -> usize {
 }
 
 impl EncodedBlock {
-    /// The rows of a selection.
+    /// Returns the rows of a selection.
     ///
     /// # Panics
-    /// May, when [`EncodedBlock::check`] would fail or the selection is of another block.
+    /// May panic if [`EncodedBlock::check`] would fail or the selection is for another block.
     pub fn take(&self, selection: &Selection) -> Result<Block, String> {
         let rows = selection.rows();
         if self.entry.encoding == Encoding::Nulls || rows == 0 {
@@ -197,7 +199,7 @@ impl EncodedBlock {
         Ok(Block { rows, physical: self.physical, null_count, validity, data })
     }
 
-    /// Bits of the rows of `selection`, or of all; `None` when none of them is NULL.
+    /// Returns the validity bits of the rows of `selection`, or of all rows; `None` if none of them is NULL.
     pub(in crate::segment) fn picked_validity(&self, selection: Option<&Selection>) -> Result<Option<Bytes>, String> {
         if !self.entry.has_validity {
             return Ok(None);
@@ -208,7 +210,7 @@ impl EncodedBlock {
         Ok((count_picked(&valid) < selection.rows()).then(|| share(valid)))
     }
 
-    /// Of a dictionary of views: views, data, and the places among them of the rows of `selection`, or of all.
+    /// Returns a dictionary of views: views, data, and the keys of the rows of `selection`, or of all rows.
     pub(in crate::segment) fn dictionary(
         &self,
         selection: Option<&Selection>,
@@ -225,7 +227,7 @@ impl EncodedBlock {
         Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes), places))
     }
 
-    /// The views and the data of the texts of a dictionary, each of which some row has.
+    /// Returns the views and the data of a dictionary's strings, each of which occurs in some row.
     pub(in crate::segment) fn distinct_texts(&self) -> Result<(Bytes, Bytes), String> {
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         Ok((layout.first_bytes(&self.bytes), layout.data_bytes(&self.bytes)))
@@ -288,7 +290,8 @@ impl EncodedBlock {
         }
     }
 
-    /// For encodings that are written only to be compressed, which is undone as a whole.
+    /// Selects rows after decoding, for encodings that are written only in compressed form, which is decompressed as a
+    /// whole.
     fn take_decoded(&self, picked: &Picked<'_>) -> Result<BlockData, String> {
         Ok(match self.decode()?.data {
             BlockData::Fixed(values) => picked.plain_fixed(&values, self.physical),
@@ -344,7 +347,7 @@ mod tests {
         }
     }
 
-    /// In their bits: NaN is what it is.
+    /// Compares the bits, so that a NaN equals itself.
     fn same(a: &Values, b: &Values) -> bool {
         match (a, b) {
             (Values::F32(a), Values::F32(b)) => a.iter().map(|v| v.to_bits()).eq(b.iter().map(|v| v.to_bits())),

@@ -2,7 +2,7 @@ use super::*;
 use crate::Bounds;
 use tidalite_types::{TimeUnit, VECTOR_ROWS, Views};
 
-/// A column type that every physical type has, and symbols.
+/// One column type for every physical type, and symbols.
 pub(crate) const TYPES: [ColumnType; 16] = [
     ColumnType::Boolean,
     ColumnType::Byte,
@@ -22,7 +22,7 @@ pub(crate) const TYPES: [ColumnType; 16] = [
     ColumnType::Json,
 ];
 
-/// What blocks with values are encoded as today.
+/// Encodings that are currently written for blocks with values.
 pub(crate) const WRITTEN: [Encoding; 10] = [
     Encoding::Plain,
     Encoding::Constant,
@@ -36,7 +36,7 @@ pub(crate) const WRITTEN: [Encoding; 10] = [
     Encoding::FsstDict,
 ];
 
-/// Rows whose values are one of `distinct`, spread over `1 << bits` apart; every `nulls`-th row NULL on average.
+/// Returns rows with `distinct` values spread by `1 << bits`; on average every `nulls`-th row is NULL.
 pub(crate) fn random_column(rng: &mut fastrand::Rng, column_type: ColumnType, rows: usize) -> Column {
     let distinct = [1, 2, 200, 256, 257, 5_000, u64::MAX][rng.usize(..7)];
     let shift = [0, 0, 5, 20, 40, 60][rng.usize(..6)];
@@ -83,7 +83,7 @@ pub(crate) fn random_column(rng: &mut fastrand::Rng, column_type: ColumnType, ro
     column
 }
 
-/// Columns that look like those of real tables, some rows of some NULL.
+/// Returns columns with the shapes of real tables; some have NULL rows.
 pub(crate) fn shapes(rng: &mut fastrand::Rng, rows: usize) -> Vec<(&'static str, ColumnType, Column)> {
     let start = 1_451_606_400_000_000i64;
     let timestamp = ColumnType::Timestamp(TimeUnit::Micros);
@@ -158,7 +158,7 @@ pub(crate) fn shapes(rng: &mut fastrand::Rng, rows: usize) -> Vec<(&'static str,
     columns.into_iter().enumerate().map(with_nulls).collect()
 }
 
-/// As sealed blocks are where compressing does not pay.
+/// Encodes a block like a sealed block for which compression does not pay.
 pub(crate) fn encode_bare(column_type: ColumnType, column: &Column, effort: Effort) -> EncodedBlock {
     encode_with(column_type, column, (0, column.len()), effort, false)
 }
@@ -172,7 +172,7 @@ fn real_shapes_come_back_with_right_zones() {
             for effort in [Effort::Fresh, Effort::Sealed] {
                 let block = encode(column_type, &column, 0, rows, effort);
                 block.check().unwrap_or_else(|problem| panic!("{name}: {problem}"));
-                // NULL rows come back as zeros, whatever was there.
+                // NULL rows are decoded as zeros.
                 let mut expected = Column::with_capacity(column_type.physical(), 0);
                 (0..rows).for_each(|row| match column.is_valid(row) {
                     true => expected.extend_from_range(&column, row, 1),
@@ -197,7 +197,7 @@ fn sealed_blocks_are_small() {
         let block = encode(column_type, &column, 0, BLOCK_ROWS, Effort::Sealed);
         bits.insert(name, 8.0 * block.bytes.len() as f64 / BLOCK_ROWS as f64);
     }
-    // What the values carry, and a fraction of a bit for bounds and references of vectors.
+    // The information in the values, and a fraction of a bit for bounds and references of vectors.
     for (name, most) in [
         ("even steps", 0.5),
         ("jitter around even steps", 10.5),
@@ -218,7 +218,7 @@ fn sealed_blocks_are_small() {
     }
 }
 
-/// Bits, so that NaNs and the two zeros are told apart.
+/// Compares bits, so that NaNs and the two zeros are distinguished.
 pub(crate) fn assert_same(a: &Column, b: &Column) {
     let bits = |c: &Column| match &c.values {
         Values::F32(v) => v.iter().map(|v| u64::from(v.to_bits())).collect::<Vec<_>>(),
@@ -234,7 +234,7 @@ pub(crate) fn assert_same(a: &Column, b: &Column) {
     }
 }
 
-/// What the zone map must say of rows `from..from + rows`.
+/// Returns the expected zone map of rows `from..from + rows`.
 pub(crate) fn naive_zone(column_type: ColumnType, column: &Column, from: usize, rows: usize) -> Zone {
     let valid: Vec<usize> = (from..from + rows).filter(|r| column.is_valid(*r)).collect();
     let ints = |get: &dyn Fn(usize) -> i128| -> Bounds {
@@ -304,7 +304,7 @@ fn every_type_comes_back_with_right_zones() {
             );
         }
     }
-    // Bits are only plain or NULL, bytes too narrow for a dictionary; the others have three ways and more.
+    // Booleans have only two encodings and bytes are too narrow for a dictionary; other types have at least three.
     assert!(seen.len() > 30, "{seen:?}");
 }
 

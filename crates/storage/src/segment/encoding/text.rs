@@ -1,5 +1,5 @@
-//! Text as it came, each string behind its length: for all rows, or for the distinct ones of a dictionary. Written only
-//! to be compressed, which finds lengths together with the strings that repeat.
+//! Stores each string after its length: for all rows, or for the distinct strings of a dictionary. Written only in
+//! compressed form: zstd finds lengths together with repeated strings.
 //!
 //! ```text
 //! strings  of each: its length in bits of 7, least first, the highest bit of a byte set if another follows; its bytes
@@ -23,14 +23,14 @@ use tidalite_types::views::{DATA_BYTES_MAX, INLINE_BYTES, inline_view, outline_v
 /// Bytes of the greatest length.
 const LENGTH_BYTES_MAX: usize = 5;
 
-/// All rows; `None` when there is too much text.
+/// Encodes all rows; `None` if there is too much text.
 pub(super) fn payload(strings: ViewsRef<'_>) -> Option<Payload<'static>> {
     let strings = written(strings)?;
     let data_bytes = strings.len() as u32;
     Some(Payload { encoding: Encoding::Text, parameter: 0, data_bytes, sections: vec![strings.into()] })
 }
 
-/// A dictionary of `distinct` strings, and a code a row.
+/// Encodes a dictionary of `distinct` strings and a code per row.
 pub(super) fn dictionary_payload(distinct: ViewsRef<'_>, codes: &[u16]) -> Option<Payload<'static>> {
     code_bits(distinct.views.len())?;
     let codes: Vec<u64> = codes.iter().map(|code| u64::from(*code)).collect();
@@ -58,7 +58,7 @@ fn written(strings: ViewsRef<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Views of `count` strings that fill `text`, into it.
+/// Returns views of the `count` strings that fill `text`.
 fn views(text: &[u8], count: usize) -> Result<Vec<u128>, String> {
     let cut_off = || "its text is cut off".to_owned();
     let (mut views, mut at) = (Vec::with_capacity(count), 0);
@@ -79,7 +79,7 @@ fn views(text: &[u8], count: usize) -> Result<Vec<u128>, String> {
     if at == text.len() { Ok(views) } else { Err(format!("{at} bytes of text where {} belong", text.len())) }
 }
 
-/// The length whose first byte was read already.
+/// Reads the rest of a length whose first byte was read.
 #[cold]
 fn long_length(text: &[u8], first: u8, at: &mut usize) -> Option<usize> {
     let mut len = u64::from(first & 0x7f);
@@ -94,7 +94,7 @@ fn long_length(text: &[u8], first: u8, at: &mut usize) -> Option<usize> {
     None
 }
 
-/// Views of the strings of a block that is not compressed any more.
+/// Returns views of the strings of a decompressed block.
 pub(super) fn strings(layout: &Layout, block: &EncodedBlock) -> Result<Vec<u128>, String> {
     let count = match (block.entry.encoding, block.physical) {
         (Encoding::Text, Physical::Views) => block.rows,
@@ -112,7 +112,7 @@ pub(super) fn check(layout: &Layout, block: &EncodedBlock) -> Result<(), String>
     decode(layout, block).map(|_| ())
 }
 
-/// Refuses what is wrong itself.
+/// Checks the sections during decoding.
 pub(super) fn decode(layout: &Layout, block: &EncodedBlock) -> Result<BlockData, String> {
     let strings = strings(layout, block)?;
     let mut views = match block.entry.encoding {
@@ -123,19 +123,19 @@ pub(super) fn decode(layout: &Layout, block: &EncodedBlock) -> Result<BlockData,
     Ok(BlockData::Views { views: share(views), data: layout.data_bytes(&block.bytes) })
 }
 
-/// Views of the distinct strings of a dictionary, and the code of each row.
+/// Returns views of the distinct strings of a dictionary, and the code of each row.
 pub(super) fn dictionary(layout: &Layout, block: &EncodedBlock) -> Result<(Vec<u128>, Vec<u16>), String> {
     Ok((strings(layout, block)?, codes(layout, block)?))
 }
 
-/// Below the number of distinct strings.
+/// Returns the codes after checking that they are below the number of distinct strings.
 fn codes(layout: &Layout, block: &EncodedBlock) -> Result<Vec<u16>, String> {
     let codes = planes::read(layout.payload(&block.bytes), block.rows)?;
     let code = |code: u64| u16::try_from(code).ok().filter(|code| u32::from(*code) < block.entry.parameter);
     Ok(codes.into_iter().map(code).collect::<Option<_>>().ok_or("a code past its dictionary")?)
 }
 
-/// The rows of a dictionary whose string is `is_wanted`.
+/// Selects the rows of a dictionary whose string satisfies `is_wanted`.
 pub(super) fn rows_of_dictionary(
     layout: &Layout,
     block: &EncodedBlock,

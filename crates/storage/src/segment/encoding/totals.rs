@@ -1,5 +1,4 @@
-//! What a block's numbers come to, summed up vector by vector as they are unpacked: nothing is written to memory that
-//! would only be read once.
+//! Sums a block's numbers vector by vector while unpacking them, so that intermediate values are not written to memory.
 
 use super::chunk::Layout;
 use super::fixed::Fixed;
@@ -15,17 +14,17 @@ use tidalite_kernels::{picked, sum_floats, sum_ints};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{Column, match_values};
 
-/// Of rows of a column of numbers.
+/// Totals of rows of a numeric column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
-    /// Rows that are not NULL.
+    /// Number of rows that are not NULL.
     pub present: usize,
     pub sum: Sum,
 }
 
-/// A value that blocks may know the sum of.
+/// A value whose sum a block may store.
 pub(in crate::segment) trait Summed: Sized {
-    /// What a footer says of these values, of which those of NULL rows are 0; `None` when it does not.
+    /// Returns the sum for the footer, of values in which NULL rows are 0; `None` if there is none.
     fn known(values: &[Self], has_nulls: bool) -> Option<Sum>;
 }
 
@@ -49,7 +48,7 @@ fn int_sum<T: Whole>(values: &[T], _: bool) -> Option<Sum> {
     i64::try_from(sum_ints(values)).ok().map(|sum| Sum::Ints(sum.into()))
 }
 
-/// The zeros of NULL rows make −0 into 0.
+/// The zeros of NULL rows change a sum of −0 to 0.
 fn float_sum<T: Real>(values: &[T], has_nulls: bool) -> Option<Sum> {
     let sum = sum_floats(values);
     (sum != 0.0 || !has_nulls).then_some(Sum::Floats(sum))
@@ -59,7 +58,7 @@ fn no_sum<T>(_: &[T], _: bool) -> Option<Sum> {
     None
 }
 
-/// As [`Summed::known`], of a whole column.
+/// Returns the sum of a whole column for the footer, like [`Summed::known`].
 pub(in crate::segment) fn known(column: &Column) -> Option<Sum> {
     let has_nulls = column.validity.as_ref().is_some_and(|valid| valid.count_zeros() > 0);
     match_values!(
@@ -71,7 +70,8 @@ pub(in crate::segment) fn known(column: &Column) -> Option<Sum> {
 }
 
 impl EncodedBlock {
-    /// Of the rows of `selection`, or of all; `None` of what is no integer of 8 to 64 bits and no floating point.
+    /// Returns the totals of `selection` or of all rows; `None` for other types than integers of 8 to 64 bits and
+    /// floating point.
     pub(in crate::segment) fn totals(&self, selection: Option<&Selection>) -> Result<Option<Totals>, String> {
         match self.physical {
             Physical::I8 => self.of_ints::<i8>(selection),
@@ -84,7 +84,7 @@ impl EncodedBlock {
         }
     }
 
-    /// Whether all rows are meant, and have a value.
+    /// Returns true if all rows are selected and have values.
     fn is_whole(&self, selection: Option<&Selection>) -> bool {
         selection.is_none() && self.entry.zone.null_count == 0
     }
@@ -104,7 +104,7 @@ impl EncodedBlock {
             }
             Encoding::PackedDict if self.is_whole(selection) => self.each_of_dictionary(add)?,
             _ => {
-                // Where there is no value there is 0.
+                // NULL rows are 0.
                 let block = self.some(selection)?;
                 add(&values_in(fixed(&block)?));
                 block.rows - block.null_count
@@ -130,7 +130,7 @@ impl EncodedBlock {
                 let block = self.some(selection)?;
                 let values = values_in::<T>(fixed(&block)?);
                 match &block.validity {
-                    // A 0 in the place of NULL would make −0 of nothing but that into 0.
+                    // A 0 for NULL would change a sum of −0 only to 0.
                     Some(valid) if block.null_count > 0 => {
                         let valid = collect::<u64>(valid);
                         let rows = picked(&valid).take_while(|row| *row < block.rows);
@@ -144,7 +144,7 @@ impl EncodedBlock {
         Ok(Some(Totals { present, sum: Sum::Floats(sum) }))
     }
 
-    /// All rows, which are shown by vector.
+    /// Calls `each` with all rows, by vector.
     fn each_of_dictionary<T: bytemuck::Pod>(&self, each: impl FnMut(&[T])) -> Result<usize, String> {
         let layout = Layout::of(&self.entry, self.physical, self.rows)?;
         let distinct = values_in::<T>(layout.first(&self.bytes));
@@ -173,7 +173,7 @@ mod tests {
         matches!(of.physical(), I8 | I16 | I32 | I64 | F32 | F64)
     }
 
-    /// Row by row, as it is defined.
+    /// Reference implementation, row by row.
     fn plainly(block: &EncodedBlock, selection: Option<&Selection>) -> Totals {
         let column = to_column(&block.decode().unwrap());
         let is_wanted = |row: usize| selection.is_none_or(|some| some.mask()[row / 64] >> (row % 64) & 1 == 1);

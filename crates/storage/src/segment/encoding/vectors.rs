@@ -1,4 +1,4 @@
-//! A block's numbers or codes vector by vector, unpacked into memory near the processor where they are used at once.
+//! Unpacks a block's numbers or codes vector by vector into cache-resident memory.
 
 use super::chunk::Layout;
 use super::fixed::Fixed;
@@ -12,41 +12,42 @@ use tidalite_kernels::{Unpacker, count_picked, extend_bytes};
 use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
-/// Appends the values of a vector, NULLs as whatever is packed for them.
+/// Appends the values of a vector; NULLs have their packed values.
 type Read<'a, T> = Box<dyn FnMut(usize, &mut Vec<T>) + 'a>;
 
-/// The vectors of a block, each as long as it is looked at.
+/// The vectors of a block; each is valid until the next is loaded.
 pub struct Vectors<'a, T> {
     read: Read<'a, T>,
     rows: usize,
-    /// Words of bits; none where every row has a value.
+    /// Validity bits in words; empty if all rows have values.
     validity: Vec<u64>,
     values: Vec<T>,
     present: Vec<u8>,
 }
 
 impl<T> Vectors<'_, T> {
-    /// Reads a vector, for [`Vectors::values`].
+    /// Reads a vector for [`Vectors::values`].
     pub fn load(&mut self, i: usize) {
         self.values.clear();
         (self.read)(i, &mut self.values);
     }
 
-    /// Of the vector that was read last, NULLs as any value.
+    /// Returns the values of the vector that was read last; values of NULL rows are unspecified.
     #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// A bit for each row of a vector that has a value; `None` where all have.
+    /// Returns a bit per row of a vector that has a value; `None` if all rows have values.
     #[must_use]
     pub fn valid(&self, i: usize) -> Option<&[u64]> {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
         (!is_whole(&self.validity, i, rows)).then(|| of_vector(&self.validity, i))
     }
 
-    /// The values of a vector and, where some row is NULL, a byte for each: 1 of a value, 0 of NULL, for which there is
-    /// any value.
+    /// Returns the values of a vector and, if some row is NULL, a byte per row: 1 for a value, 0 for NULL.
+    ///
+    /// Values of NULL rows are unspecified.
     pub fn vector(&mut self, i: usize) -> (&[T], Option<&[u8]>) {
         self.load(i);
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
@@ -63,14 +64,14 @@ fn of_vector(validity: &[u64], i: usize) -> &[u64] {
     validity.chunks(VECTOR_ROWS / 64).nth(i).unwrap_or_default()
 }
 
-/// Whether every row of a vector has a value. No bits at all say that every row of the block has.
+/// Returns true if every row of a vector has a value. Empty `validity` means that all rows of the block have values.
 pub(super) fn is_whole(validity: &[u64], i: usize, rows: usize) -> bool {
     let words = of_vector(validity, i);
     words.is_empty() || count_picked(words) == rows
 }
 
 impl EncodedBlock {
-    /// Of integers of 8 to 64 bits.
+    /// Returns integers of 8 to 64 bits.
     pub(in crate::segment) fn ints(&self) -> Result<Vectors<'_, i64>, String> {
         let read = match self.physical {
             Physical::I8 => as_wide(self.read_ints::<i8>()?, i64::from),
@@ -82,7 +83,7 @@ impl EncodedBlock {
         self.vectors(read)
     }
 
-    /// Of floating point and, as such, of integers.
+    /// Returns floating point, or integers as floating point.
     pub(in crate::segment) fn floats(&self) -> Result<Vectors<'_, f64>, String> {
         let read = match self.physical {
             Physical::I8 => as_wide(self.read_ints::<i8>()?, f64::from),
@@ -96,7 +97,7 @@ impl EncodedBlock {
         self.vectors(read)
     }
 
-    /// Of symbols.
+    /// Returns symbol codes.
     pub(in crate::segment) fn codes(&self) -> Result<Vectors<'_, u32>, String> {
         match self.physical {
             Physical::U32 => self.vectors(self.read_ints()?),
@@ -104,12 +105,12 @@ impl EncodedBlock {
         }
     }
 
-    /// Only which rows have a value, of any type.
+    /// Returns only the validity of the rows, for any type.
     pub(in crate::segment) fn presence(&self) -> Result<Vectors<'_, i64>, String> {
         self.vectors(Box::new(|_, _| {}))
     }
 
-    /// Words of bits; none where every row has a value.
+    /// Returns the validity words; empty if all rows have values.
     pub(super) fn validity(&self) -> Result<Vec<u64>, String> {
         Ok(match self.entry.encoding {
             Encoding::Nulls => vec![0; self.rows.div_ceil(64)],
@@ -147,7 +148,7 @@ impl EncodedBlock {
         Ok(Box::new(move |i, out| vectors.append(i, &mut unpacker, out)))
     }
 
-    /// Of encodings that all types have.
+    /// Reads encodings that exist for all types.
     fn read_others<T: Fixed>(&self) -> Result<Read<'_, T>, String> {
         if self.entry.encoding == Encoding::PackedDict {
             let layout = Layout::of(&self.entry, self.physical, self.rows)?;
@@ -172,7 +173,7 @@ impl EncodedBlock {
     }
 }
 
-/// Of a narrower type.
+/// Widens vectors of a narrower type.
 fn as_wide<'a, T: Copy + 'a, V>(mut read: Read<'a, T>, wide: impl Fn(T) -> V + 'a) -> Read<'a, V> {
     let mut narrow = Vec::with_capacity(VECTOR_ROWS);
     Box::new(move |i, out| {
@@ -190,7 +191,7 @@ mod tests {
     use std::collections::HashSet;
     use tidalite_types::{Column, Values};
 
-    /// What the rows say, as words that tell −0 and NaN apart.
+    /// Compares with the bits of the expected rows, which distinguish −0 and NaN.
     fn check<T: Copy>(vectors: &mut Vectors<'_, T>, column: &Column, expected: &[u64], bits: impl Fn(T) -> u64) {
         for (i, expected) in expected.chunks(VECTOR_ROWS).enumerate() {
             let (values, present) = vectors.vector(i);

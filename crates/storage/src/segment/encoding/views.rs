@@ -1,4 +1,4 @@
-//! Values of variable length: as views and data, or as a dictionary of them and codes.
+//! Variable-length values: as views and data, or as a dictionary of views and codes.
 
 use super::choice::{BYTES_MIN, Effort, Payload};
 use super::chunk::{Chunk, Layout};
@@ -29,7 +29,7 @@ fn plain(given: ViewsRef<'_>) -> Payload<'static> {
     with_views(Encoding::Plain, 0, own, own_data)
 }
 
-/// Symbols are found too slowly for rows that may be merged again soon.
+/// FSST is too slow for rows that may be merged again soon.
 fn fresh(source: ViewsRef<'_>) -> Option<Payload<'static>> {
     Some(packed_dictionary(&dictionary(source)?, source.data))
 }
@@ -42,8 +42,8 @@ pub(super) fn packed_dictionary(dictionary: &dict::Dictionary<u128>, data: &[u8]
     payload
 }
 
-/// What takes least: the values, a dictionary of them, either in symbols or compressed. The percentages are for what
-/// reading them takes longer.
+/// Chooses the smallest of the values, a dictionary of them, either with FSST, or compressed. The percentages weigh the
+/// cost of reading.
 fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>, compresses: bool) -> Payload<'static> {
     let plain = plain(given);
     if plain.bytes() <= BYTES_MIN {
@@ -54,7 +54,7 @@ fn sealed(source: ViewsRef<'_>, given: ViewsRef<'_>, compresses: bool) -> Payloa
     let rows = source.views.len();
     if let Some(dictionary) = dictionary_up_to(source, rows - 1) {
         let distinct = ViewsRef { views: &dictionary.values, data: source.data };
-        // Codes that are compressed may be many: they are looked up once a block anyway.
+        // Compressed codes may be many: they are looked up once per block anyway.
         if dictionary.values.len() <= dict::distinct_max(rows, 16, rows * 16) {
             let codes = dict::packed(&dictionary.codes, dictionary.values.len());
             options.push((105, Some(packed_dictionary(&dictionary, source.data))));
@@ -91,7 +91,7 @@ pub(super) fn with_views<'a>(
     Payload { encoding, parameter, data_bytes, sections }
 }
 
-/// The views with only the data they need, in their order.
+/// Returns the views with only the data they need, in their order.
 fn compact(views: impl ExactSizeIterator<Item = u128>, data: &[u8]) -> (Vec<u128>, Vec<u8>) {
     let mut own = Vec::with_capacity(views.len());
     let mut own_data = Vec::new();
@@ -106,16 +106,16 @@ fn compact(views: impl ExactSizeIterator<Item = u128>, data: &[u8]) -> (Vec<u128
     (own, own_data)
 }
 
-/// Everything of a view but its offset.
+/// Mask of all bits of a view except its offset.
 const OFFSET_CLEAR: u128 = u128::MAX >> 32;
 
-/// A dictionary if it is clearly smaller than the views alone, whatever the data.
+/// Builds a dictionary if it is clearly smaller than the views alone, ignoring the data.
 fn dictionary(source: ViewsRef<'_>) -> Option<dict::Dictionary<u128>> {
     let rows = source.views.len();
     dictionary_up_to(source, dict::distinct_max(rows, 16, rows * 16))
 }
 
-/// With at most `limit` distinct values.
+/// Builds a dictionary with at most `limit` distinct values.
 pub(super) fn dictionary_up_to(source: ViewsRef<'_>, limit: usize) -> Option<dict::Dictionary<u128>> {
     let rows = source.views.len();
     if limit == 0 {
@@ -143,7 +143,7 @@ pub(super) fn dictionary_up_to(source: ViewsRef<'_>, limit: usize) -> Option<dic
     Some(dict::Dictionary { codes: dict::ranked(&codes, &dict::ranks(&order)), values })
 }
 
-/// Distinct views by content, codes in order of appearance.
+/// Distinct views by content; codes are assigned in order of appearance.
 struct Distinct<'a> {
     data: &'a [u8],
     views: Vec<u128>,
@@ -175,7 +175,7 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// Short values are their views; of long ones the bytes count, not where they lie.
+/// Hashes short values by their views, and long values by their bytes, independent of the offset.
 #[inline]
 fn hash_of(hasher: &hashbrown::DefaultHashBuilder, view: u128, data: &[u8]) -> u64 {
     if view as u32 as usize <= INLINE_BYTES { hasher.hash_one(view) } else { hasher.hash_one(view_bytes(&view, data)) }
@@ -194,7 +194,7 @@ pub(super) fn decode_dict(block: &EncodedBlock, layout: &Layout) -> BlockData {
     BlockData::Views { views: share(views), data: layout.data_bytes(&block.bytes) }
 }
 
-/// Every view lies inside the data, and short ones are padded with zeros.
+/// Checks that every view is inside the data, and that short views are padded with zeros.
 pub(super) fn check_views(views: &[u8], data: &[u8]) -> Result<(), String> {
     let views: Vec<u128> = collect(views);
     let is_right = |view: &u128| {

@@ -1,7 +1,7 @@
 //! Bounds of the vectors of a block.
 //!
-//! Stored when a block has more than one vector and they can differ: 8 bytes a vector for the smallest, then as
-//! many for the greatest. A vector without values has its smallest greater than its greatest.
+//! Stored if a block has more than one vector and their bounds can differ: 8 bytes per vector for the smallest values,
+//! then as many for the greatest values. In a vector without values the smallest value exceeds the greatest value.
 
 use super::chunk::{Chunk, Layout};
 use super::{EncodedBlock, nulls};
@@ -9,13 +9,15 @@ use crate::segment::format::{Encoding, u64_at};
 use crate::{Bounds, Zone};
 use tidalite_types::VECTOR_ROWS;
 
-/// Bytes of the section.
+/// Returns the size of the section in bytes.
 pub(super) fn bytes(rows: usize) -> usize {
     rows.div_ceil(VECTOR_ROWS) * 16
 }
 
-/// Puts the bounds of the block and its vectors into `chunk`. One pair a vector, in order, vectors without values
-/// having any; `None` when a bound does not fit.
+/// Stores the bounds of the block and its vectors in `chunk`.
+///
+/// `pairs` has a pair per vector, in order; the pair of a vector without values is arbitrary, and `None` means that a
+/// bound does not fit.
 pub(super) fn set_int(chunk: &mut Chunk, pairs: impl Iterator<Item = Option<(i64, i64)>>) {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     for (vector, pair) in pairs.enumerate() {
@@ -31,7 +33,7 @@ pub(super) fn set_int(chunk: &mut Chunk, pairs: impl Iterator<Item = Option<(i64
     }
 }
 
-/// As [`set_int`], pairs as `kernels::min_max_f64` gives them.
+/// Stores bounds like [`set_int`], with pairs of `kernels::min_max_f64`.
 pub(super) fn set_float(chunk: &mut Chunk, pairs: impl Iterator<Item = (f64, f64)>) {
     let (mut lo, mut hi) = (Vec::new(), Vec::new());
     for (vector, pair) in pairs.enumerate() {
@@ -49,13 +51,14 @@ pub(super) fn set_float(chunk: &mut Chunk, pairs: impl Iterator<Item = (f64, f64
     }
 }
 
-/// Null count and bounds of every vector. Where the file has no bounds of vectors, those of the block.
+/// Returns the null count and bounds of every vector. Without stored bounds of vectors, the bounds of the block are
+/// used.
 pub fn of_vectors(block: &EncodedBlock) -> Result<Vec<Zone>, String> {
     let layout = Layout::of(&block.entry, block.physical, block.rows)?;
     Ok(each_vector(block, &layout).collect())
 }
 
-/// As [`of_vectors`], one after the other.
+/// Iterates over the zones of [`of_vectors`].
 pub(super) fn each_vector<'a>(block: &'a EncodedBlock, layout: &Layout) -> impl Iterator<Item = Zone> + 'a {
     let vectors = block.rows.div_ceil(VECTOR_ROWS);
     let (stored, validity) = (layout.zones(&block.bytes), layout.validity(&block.bytes));

@@ -1,4 +1,4 @@
-//! Against a store in memory; a real S3 API is tried in `tests/clients`.
+//! Tests with a store in memory; `tests/clients` tests a real S3 API.
 
 use super::*;
 use object_store::memory::InMemory;
@@ -60,7 +60,7 @@ fn what_is_called_off_is_not_there() {
 fn a_new_name_is_put_once() {
     let (store, objects) = objects();
     objects.put_new("backups/x", b"one").unwrap();
-    // The same again is what a lost answer looks like.
+    // The same write again simulates a lost response.
     objects.put_new("backups/x", b"one").unwrap();
     let refused = objects.put_new("backups/x", b"two").unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Conflict);

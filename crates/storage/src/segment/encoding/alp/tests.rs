@@ -13,7 +13,8 @@ fn strange(rng: &mut fastrand::Rng) -> f64 {
     if rng.bool() { special[rng.usize(..special.len())] } else { f64::from_bits(rng.u64(..)) }
 }
 
-/// Values of a shape: decimals of one or several scales, a walk of full precision, any bits; some strange, some NULL.
+/// Returns values of a shape: decimals of one or several scales, a walk of full precision, or any bits; some special,
+/// some NULL.
 fn column(rng: &mut fastrand::Rng, rows: usize, is_narrow: bool) -> Column {
     let shape = rng.u8(0..7);
     let power = 10f64.powi(rng.i32(0..8));
@@ -73,7 +74,7 @@ fn every_bit_pattern_comes_back() {
         block.check().unwrap();
         let mut expected = column.clone();
         let decoded = to_column(&block.decode().unwrap());
-        // What is under NULL means nothing before and is zero after.
+        // Values of NULL rows are unspecified before encoding and zero after decoding.
         if let Some(validity) = &expected.validity {
             match &mut expected.values {
                 Values::F32(values) => nulls::fill_nulls(values, validity.words(), 0.0),
@@ -143,7 +144,7 @@ fn damaged_bytes_are_refused_or_decoded() {
         for _ in 0..300 {
             let mut damaged = block.clone();
             let mut bytes = block.bytes.to_vec();
-            // The heads of the vectors more often than the lines.
+            // The headers of the vectors more often than the lines.
             let end = if rng.bool() { bytes.len() } else { bytes.len().min(payload_at + 60) };
             for _ in 0..rng.usize(1..4) {
                 bytes[rng.usize(payload_at..end)] = rng.u8(..);
@@ -172,7 +173,7 @@ fn shapes_take_what_they_must() {
         let block = encode_bare(ColumnType::Double, &Column::new(Values::F64(values)), Effort::Sealed);
         (block.entry.encoding, block.bytes.len() as f64 * 8.0 / BLOCK_ROWS as f64)
     };
-    // Zones take 2 bits a row at most, heads of vectors 0.1.
+    // Zones take at most 2 bits per row, headers of vectors 0.1.
     let (encoding, bits) = bits_of(&mut |rng| f64::from(rng.u8(0..=100)));
     assert!(encoding == Encoding::Alp && bits < 7.4, "{encoding:?} {bits}");
     let (encoding, bits) = bits_of(&mut |rng| f64::from(rng.i32(-9_000_000..9_000_000)) / 1e5);

@@ -13,7 +13,7 @@ const COMPARISONS: [Comparison; 6] = [
     Comparison::GreaterOrEqual,
 ];
 
-/// PostgreSQL's order, which SQL has here: NaN is above every number and equal to itself.
+/// Compares in the order of PostgreSQL: NaN is greater than every number and equal to itself.
 fn order(a: f64, b: f64) -> std::cmp::Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
@@ -65,7 +65,7 @@ fn expected(column: &Column, comparison: Comparison, constant: Constant) -> Opti
     Some(mask)
 }
 
-/// Compares with values of the column, their neighbours and extremes. Returns how often there was an answer.
+/// Compares with values of the column, adjacent values and extremes. Returns the number of results other than `None`.
 fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effort: Effort) -> usize {
     let block = encode(column_type, column, 0, column.len(), effort);
     let decoded = to_column(&block.decode().unwrap());
@@ -86,7 +86,7 @@ fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effo
         for comparison in COMPARISONS {
             let Some(mask) = block.compare(comparison, constant) else { continue };
             answers += 1;
-            // An impossible range has an answer for every type.
+            // An impossible range has a result for every type.
             let Some(expected) = expected(&decoded, comparison, constant) else {
                 assert!(mask.iter().all(|word| *word == 0));
                 continue;

@@ -1,8 +1,8 @@
-//! Which rows of a block of text are equal to a constant.
+//! Selects the rows of a text block that are equal to a constant.
 //!
-//! A dictionary is searched once and its codes compared in their bits; where few rows are left to look at, only the entries of
-//! these are. Strings in symbols are told apart by their
-//! lengths first; only vectors that have one of the right length are decompressed.
+//! A dictionary is searched once and its codes are compared in packed form; if few rows are left, only their entries
+//! are examined. FSST strings are first compared by length; only vectors that contain a string of the right length are
+//! decompressed.
 
 use crate::segment::buffer::values_in;
 use crate::segment::encoding::chunk::Layout;
@@ -15,26 +15,29 @@ use tidalite_kernels::prefetch;
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::{INLINE_BYTES, inline_view, outline_view, view_bytes};
 
-/// Entries of a dictionary are looked at row by row where there are this many times as many of them as rows.
+/// Dictionary entries are examined row by row if there are this many times more entries than rows.
 const ENTRIES_A_ROW: usize = 8;
 
-/// Of so many times as many rows, some are looked at one by one, and so many of them ahead one is asked of memory.
+/// Ratio of rows to wanted rows.
+///
+/// If the block has this many times more rows than are wanted, rows are examined one by one, with a prefetch
+/// `ROWS_AHEAD` rows ahead.
 const ROWS_A_LOOK: usize = 32;
 const ROWS_AHEAD: usize = 16;
 
-/// Up to so many of 64 rows are looked at one by one, where they are more.
+/// Up to this many of 64 rows are examined one by one.
 const ROWS_A_WORD: u32 = 16;
 
 impl EncodedBlock {
-    /// A bit for each row whose value is `text`, least significant first; bits of NULL rows and behind the last row
-    /// are clear. `None` when the block has no text.
+    /// Returns a bit per row whose value is `text`, least significant first.
+    ///
+    /// Bits of NULL rows and bits after the last row are clear. Returns `None` if the block is not text.
     #[must_use]
     pub fn equals(&self, text: &[u8]) -> Option<Vec<u64>> {
         self.equals_among(text, None)
     }
 
-    /// As [`EncodedBlock::equals`]; rows without a bit in `among` need not be looked at, and what is said of them has no
-    /// meaning.
+    /// Returns rows like [`EncodedBlock::equals`]; the result for rows without a bit in `among` is unspecified.
     pub(in crate::segment::encoding) fn equals_among(&self, wanted: &[u8], among: Option<&[u64]>) -> Option<Vec<u64>> {
         if self.physical != Physical::Views {
             return None;
@@ -69,7 +72,7 @@ impl EncodedBlock {
             Encoding::Plain | Encoding::Text => {
                 let wanted = |at: usize| among.map_or(u64::MAX, |mask| mask[at]);
                 for (at, views) in views.chunks(64).enumerate().filter(|(at, _)| wanted(*at) != 0) {
-                    // Each view may be a line of memory that nobody has touched.
+                    // Each view may be a cache miss.
                     let rows = if wanted(at).count_ones() <= ROWS_A_WORD { wanted(at) } else { u64::MAX };
                     let equal = |(i, view)| if rows >> i & 1 == 1 { u64::from(is_equal(view)) << i } else { 0 };
                     mask[at] = views.iter().enumerate().map(equal).fold(0, |word, bit| word | bit);
@@ -102,11 +105,11 @@ impl EncodedBlock {
     }
 }
 
-/// Whether a view into `data` is `text`.
+/// Returns a test for views into `data` that are equal to `text`.
 fn equal_to<'a>(text: &'a [u8], data: &'a [u8]) -> impl Fn(&u128) -> bool + 'a {
     let is_long = text.len() > INLINE_BYTES;
     let wanted = if is_long { outline_view(text, 0) } else { inline_view(text) };
-    // Length and first bytes are in the low half; the offset in the other says nothing.
+    // Length and first bytes are in the low half; the offset in the high half is ignored.
     move |view| match is_long {
         true => *view as u64 == wanted as u64 && view_bytes(view, data) == text,
         false => *view == wanted,
@@ -129,7 +132,7 @@ mod tests {
         let Values::Views(views) = to_column(&block.decode().unwrap()).values else { unreachable!() };
         let mut wanted: Vec<Vec<u8>> = (0..4).map(|_| views.get(rng.usize(..views.len())).to_vec()).collect();
         wanted.extend([b"".to_vec(), b"nowhere".to_vec(), [wanted[0].as_slice(), b"x"].concat()]);
-        // The same length and beginning, another end.
+        // The same length and beginning with a different end.
         if let Some(last) = wanted[1].clone().last_mut() {
             let mut other = wanted[1].clone();
             *other.last_mut().unwrap() = last.wrapping_add(1);

@@ -7,7 +7,7 @@ use crate::segment::{Comparison, Constant};
 use bytes::Bytes;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnType, Values, Views};
 
-/// Three rows for each of `sessions` visits, every number at random from one to the next.
+/// Returns three rows per visit, with random numbers from one visit to the next.
 fn visits(rng: &mut fastrand::Rng, rows: usize, width: i64) -> Vec<i64> {
     let mut out = Vec::with_capacity(rows);
     while out.len() < rows {
@@ -29,7 +29,7 @@ fn pages(rng: &mut fastrand::Rng, rows: usize, distinct: usize) -> Values {
     Values::Views(views)
 }
 
-/// Columns that compress, and what is compressed of them.
+/// Returns columns that compress well, and the encoding inside.
 fn columns(rng: &mut fastrand::Rng, rows: usize) -> Vec<(ColumnType, Column)> {
     let narrow: Vec<i64> = visits(rng, rows, 90);
     let wide: Vec<i64> = visits(rng, rows, i64::MAX);
@@ -165,7 +165,7 @@ fn a_head_that_promises_too_much_is_refused() {
         assert!(with_head(tag, bytes).check().is_err(), "tag {tag} and {bytes} bytes");
         assert!(with_head(tag, bytes).decode().is_err(), "tag {tag} and {bytes} bytes");
     }
-    // A frame that says more than it holds, and one that says nothing.
+    // A frame that states more bytes than it contains, and a frame without a size.
     let frame = compress(&vec![0; 1 << 20], LEVEL).unwrap();
     let mut payload = vec![Encoding::Plain as u8, 0, 0, 0];
     payload.extend((1u32 << 20).to_le_bytes());

@@ -5,7 +5,7 @@ use crate::segment::encoding::to_column;
 use bytes::Bytes;
 use tidalite_types::{BLOCK_ROWS, Column, ColumnType, Values};
 
-/// Strings made of words; `distinct` different ones, some NULL.
+/// Returns strings built from random words, some of them NULL.
 fn column(rng: &mut fastrand::Rng, rows: usize) -> Column {
     let words: Vec<String> =
         (0..rng.usize(1..300)).map(|_| "x".repeat(rng.usize(0..3)) + &rng.u32(..).to_string()).collect();

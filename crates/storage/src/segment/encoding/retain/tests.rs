@@ -19,7 +19,7 @@ fn is_in(values: &Values, row: usize, set: &ValueSet) -> bool {
     }
 }
 
-/// Sets with values of the column, their neighbours and extremes, one range or many, and what is outside of these.
+/// Returns sets with values of the column, adjacent values and extremes, one range or many, and complements.
 fn random_sets(rng: &mut fastrand::Rng, column: &Column) -> Vec<ValueSet> {
     let mut sets = vec![ValueSet::All, ValueSet::Nothing];
     for count in [1, 1, 2, 3, 9, 40] {
@@ -65,7 +65,7 @@ fn random_sets(rng: &mut fastrand::Rng, column: &Column) -> Vec<ValueSet> {
     sets
 }
 
-/// Of a text, its middle, its ends, and its contrary.
+/// Returns patterns for the text, its middle and its ends, and their negations.
 fn patterns(text: &[u8]) -> Vec<ValueSet> {
     let text = String::from_utf8_lossy(text);
     let (start, middle): (String, String) = (text.chars().take(2).collect(), text.chars().skip(1).take(3).collect());
@@ -89,7 +89,7 @@ fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effo
                 .iter_mut()
                 .enumerate()
                 .for_each(|(i, word)| *word &= if i / 20 % 2 == 0 { rng.u64(..) } else { 0 }),
-            // So few that they are read one by one.
+            // So few rows that they are read one by one.
             _ => wanted.iter_mut().for_each(|word| *word &= u64::from(rng.u32(..8) == 0) << rng.u32(..64)),
         }
         let mut expected = wanted.clone();
@@ -102,7 +102,7 @@ fn check(rng: &mut fastrand::Rng, column_type: ColumnType, column: &Column, effo
         let mut mask = wanted.clone();
         block.retain(&set, with_null, &mut mask).unwrap();
         assert!(mask == expected, "{column_type} {:?} {set:?} {with_null}", block.entry.encoding);
-        // Of the column in memory, its second half from a vector on.
+        // The second half of the column in memory, from a vector on.
         let from = column.len() / 2 / VECTOR_ROWS * VECTOR_ROWS;
         let mut mask = wanted[from / 64..].to_vec();
         retain_rows(column, from, column.len() - from, &set, with_null, &mut mask);
