@@ -132,6 +132,11 @@ impl CancelToken {
         &self.0.pieces
     }
 
+    /// Returns the memory limit of the statement in bytes; `usize::MAX` without one.
+    pub(crate) fn memory_limit(&self) -> usize {
+        self.0.memory_limit.load(Ordering::Relaxed)
+    }
+
     /// Sets the memory limit: the statement stops above `bytes` and a margin for what operators cannot foresee.
     pub(crate) fn limit_memory(&self, bytes: usize) {
         self.0.memory_limit.store(bytes, Ordering::Relaxed);

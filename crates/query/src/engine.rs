@@ -36,7 +36,7 @@ pub use lifted::{Lifted, lifted};
 pub use logical::FrontEndCounts;
 #[cfg(test)]
 pub(crate) use memory::accounted;
-pub(crate) use memory::check_current;
+pub(crate) use memory::{check_current, current_memory_limit};
 pub(crate) use planners::planning_of;
 pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 

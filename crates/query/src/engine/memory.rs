@@ -122,6 +122,11 @@ pub(crate) fn check_current() -> crate::Result<()> {
     CURRENT.with_borrow(|current| current.as_ref().map_or(Ok(()), CancelToken::check))
 }
 
+/// Returns the memory limit in bytes of the statement that the thread works for; `usize::MAX` without one.
+pub(crate) fn current_memory_limit() -> usize {
+    CURRENT.with_borrow(|current| current.as_ref().map_or(usize::MAX, CancelToken::memory_limit))
+}
+
 /// Restores the statement that the thread worked for before.
 struct Current(Option<CancelToken>);
 

@@ -1,7 +1,7 @@
 //! Arrays as in PostgreSQL: `array_dims`, `array_fill`, `trim_array`; `array_remove` and `array_replace` change all
 //! equal items, where the stock functions of these names change the first.
 
-use super::guarded::BYTES_MAX;
+use super::guarded::bytes_max;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::shapes::too_large;
 use crate::Error;
@@ -94,7 +94,7 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
     let refused =
         || Error::invalid("array_fill takes a value and an array with one length of 0 or more").about("array_fill");
     // At least eight bytes for each item.
-    let items_max = (BYTES_MAX / 8) as usize;
+    let items_max = bytes_max() / 8;
     for row in 0..call.rows {
         is_valid.push(dims.is_valid(row));
         if dims.is_null(row) {
@@ -114,7 +114,7 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
         lengths.push(length);
     }
     if values.get_array_memory_size().checked_div(values.len().max(1)).unwrap_or(0) as u128 * positions.len() as u128
-        > BYTES_MAX
+        > bytes_max() as u128
     {
         return Err(too_large("array_fill").into());
     }

@@ -1,7 +1,7 @@
 //! Bytes as text and hashes: `base64`, `from_base64`, `sha1`, `to_uuid`, `length_bytes`, `size_pretty`, as QuestDB
 //! defines them.
 
-use super::guarded::BYTES_MAX;
+use super::guarded::bytes_max;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -118,7 +118,7 @@ fn base64(call: &Call) -> Result<ArrayRef> {
             part = &all[..all.len().min(limit / 4 * 3)];
         }
         total += part.len() as u128 * 4 / 3 + 4;
-        if total > BYTES_MAX {
+        if total > bytes_max() as u128 {
             return Err(super::shapes::too_large("base64").into());
         }
         Ok(Some(encoded(part)))

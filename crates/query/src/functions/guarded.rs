@@ -1,7 +1,7 @@
 //! Stock functions with a guard in front of them.
 //!
 //! Some make much out of little: `repeat('x', 1000000000)`. What they would give is added up first, and refused when it
-//! is more than [`BYTES_MAX`], before the memory is asked for. Others choose among arguments of one type, where text
+//! is more than [`bytes_max`], before the memory is asked for. Others choose among arguments of one type, where text
 //! beside timestamps is a timestamp. `nullif` and searches in arrays hold −0 and 0 for equal, as all comparisons do. Lengths are those of bytes,
 //! too ([`byte_lengths`](super::byte_lengths)). For some a quicker way is known where their arguments allow it
 //! ([`quick_text`](super::quick_text)). Calls that take long see that their statement is cancelled
@@ -10,8 +10,10 @@
 use super::byte_lengths::{are_bytes, lengths};
 use super::floats::{is_float, key_values};
 use super::quick_text::{Quick, char_lengths_of, groups_of};
+use super::regexps::MatchCounter;
 use super::slow_rows::{check_trim, has_members, in_slices, levenshtein, with_constant_needles};
 use super::times;
+use crate::engine::current_memory_limit;
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::kernels::cmp::eq;
@@ -30,8 +32,15 @@ use datafusion::logical_expr::{
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What one call may give, for a batch of rows.
-pub(super) const BYTES_MAX: u128 = 256 << 20;
+/// Bytes of the result of one call, for a batch of rows.
+pub(super) const BYTES_MAX: usize = 256 << 20;
+/// A result takes at most this part of the memory of its statement.
+const STATEMENT_PARTS: usize = 4;
+
+/// Returns the number of bytes that the result of one call may have.
+pub(super) fn bytes_max() -> usize {
+    BYTES_MAX.min(current_memory_limit() / STATEMENT_PARTS)
+}
 
 /// What is worked out once and kept as a constant.
 const FOLDED_BYTES_MAX: u128 = 16 << 10;
@@ -232,14 +241,15 @@ impl Guarded {
     }
 
     /// Refuses a call that would make too much.
-    fn check_size(&self, size: Size, args: &ScalarFunctionArgs) -> Result<()> {
+    fn check_size(&self, size: impl Fn(&[ColumnarValue], usize) -> u128, args: &ScalarFunctionArgs) -> Result<()> {
+        let bytes_max = bytes_max() as u128;
         let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let (rows, times) = if is_constant { (1, args.number_rows) } else { (args.number_rows, 1) };
         let mut bytes = 0_u128;
         for row in 0..rows {
             bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
-            if bytes > BYTES_MAX {
-                let limit = BYTES_MAX >> 20;
+            if bytes > bytes_max {
+                let limit = bytes_max >> 20;
                 let message = format!("{} would give more than {limit} MiB at once", self.inner.name());
                 let mut error = Error::invalid(message);
                 error.subject = Some(self.inner.name().to_owned());
@@ -354,8 +364,13 @@ impl ScalarUDFImpl for Guarded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if let Guard::Size(size) = self.guard {
-            self.check_size(size, &args)?;
+        match self.guard {
+            Guard::Size(size) => self.check_size(size, &args)?,
+            Guard::Pattern(Some(_)) if self.check_size(replaced_at_most, &args).is_err() => {
+                let matches = MatchCounter::default();
+                self.check_size(|args, row| replaced_bytes(&matches, args, row), &args)?;
+            }
+            _ => {}
         }
         match self.guard {
             Guard::Types | Guard::Nullif | Guard::Length(..) => self.call(args),
@@ -489,6 +504,40 @@ fn text_of(args: &[ColumnarValue], n: usize, row: usize) -> Option<&str> {
     }
 }
 
+/// An upper bound of the result of `regexp_replace`: each character may match.
+fn replaced_at_most(args: &[ColumnarValue], row: usize) -> u128 {
+    let (text, with) = (bytes(args, 0, row), bytes(args, 2, row));
+    match is_global(args, row) {
+        true => replaced_with(args, row, text + 1),
+        false => text + with + text * references(args, row),
+    }
+}
+
+/// The result of `regexp_replace`, with its matches counted.
+fn replaced_bytes(matches: &MatchCounter, args: &[ColumnarValue], row: usize) -> u128 {
+    match (text_of(args, 0, row), text_of(args, 1, row)) {
+        (Some(text), Some(pattern)) if is_global(args, row) => {
+            replaced_with(args, row, matches.count(text, pattern, text_of(args, 3, row).unwrap_or_default()))
+        }
+        _ => replaced_at_most(args, row),
+    }
+}
+
+/// The text, a replacement for each match, and the text again for each group that a replacement names.
+fn replaced_with(args: &[ColumnarValue], row: usize, matches: u128) -> u128 {
+    let (text, with) = (bytes(args, 0, row), bytes(args, 2, row));
+    text + matches * with + text * references(args, row)
+}
+
+/// Groups that the replacement may name, such as `\\1` or `$1`.
+fn references(args: &[ColumnarValue], row: usize) -> u128 {
+    text_of(args, 2, row).map_or(0, |text| text.bytes().filter(|byte| matches!(byte, b'\\' | b'$')).count() as u128)
+}
+
+fn is_global(args: &[ColumnarValue], row: usize) -> bool {
+    text_of(args, 3, row).is_some_and(|flags| flags.contains('g'))
+}
+
 fn steps(args: &[ColumnarValue], row: usize) -> u128 {
     let is_time = |value: &ColumnarValue| !value.data_type().is_integer();
     if args.first().is_some_and(is_time) {
@@ -511,6 +560,10 @@ fn steps(args: &[ColumnarValue], row: usize) -> u128 {
 mod tests {
     use super::*;
 
+    fn long_x() -> String {
+        "x".repeat(1_000)
+    }
+
     fn long(value: i64) -> ColumnarValue {
         ColumnarValue::Scalar(ScalarValue::Int64(Some(value)))
     }
@@ -524,6 +577,15 @@ mod tests {
         assert_eq!(steps(&[long(1), long(10), long(-3)], 0), 32);
         assert_eq!(replaced(&[text.clone(), text.clone(), text], 0), 3);
         let list = |text: &str| ColumnarValue::Scalar(ScalarValue::Utf8(Some(text.to_owned())));
+        let flags = |flags: &str| [list(&long_x()), list("x"), list("yyyy"), list(flags)];
+        assert_eq!(replaced_at_most(&flags(""), 0), 1_004);
+        assert_eq!(replaced_at_most(&flags("g"), 0), 1_000 + 4 * 1_001);
+        let matches = MatchCounter::default();
+        assert_eq!(replaced_bytes(&matches, &flags("gi"), 0), 1_000 + 4 * 1_000);
+        let none = [list(&long_x()), list("z"), list("yyyy"), list("g")];
+        assert_eq!(replaced_bytes(&matches, &none, 0), 1_000);
+        let broken = [list(&long_x()), list("("), list("yyyy"), list("g")];
+        assert_eq!(replaced_bytes(&matches, &broken, 0), 1_000, "the function reports the pattern");
         assert_eq!(separated(&[list("a,b,c"), list(",")], 0), 5 + 16 * 6, "at most");
         let long = "ab,".repeat(100_000);
         assert_eq!(separated(&[list(&long), list(",")], 0), 300_000 + 16 * 100_001, "counted");

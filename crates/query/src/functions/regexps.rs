@@ -8,6 +8,7 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Int64Type, i256};
 use datafusion::common::{Result, ScalarValue};
 use regex::{Regex, RegexBuilder};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
@@ -98,6 +99,18 @@ impl Patterns {
             None => (pattern.to_owned(), flags.to_owned(), compiled(pattern, flags, name)?),
         };
         Ok(&self.last.insert(last).2)
+    }
+}
+
+/// Counts the matches of patterns; the last pattern is kept.
+#[derive(Default)]
+pub(super) struct MatchCounter(RefCell<Patterns>);
+
+impl MatchCounter {
+    /// Returns the number of matches in a text, 0 for an invalid pattern.
+    pub fn count(&self, text: &str, pattern: &str, flags: &str) -> u128 {
+        let mut patterns = self.0.borrow_mut();
+        patterns.get(pattern, flags, "").map_or(0, |regex| regex.find_iter(text).count() as u128)
     }
 }
 

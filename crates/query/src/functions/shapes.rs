@@ -1,7 +1,7 @@
 //! Rectangular arrays of doubles: the lengths of their dimensions, and their elements in row-major order.
 
 use super::element_wise::dimensions;
-use super::guarded::BYTES_MAX;
+use super::guarded::{BYTES_MAX, bytes_max};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -10,7 +10,7 @@ use datafusion::common::Result;
 use std::sync::Arc;
 
 /// Maximum number of elements that one call returns for a batch of rows.
-pub(super) const ELEMENTS_MAX: usize = (BYTES_MAX / size_of::<f64>() as u128) as usize;
+pub(super) const ELEMENTS_MAX: usize = BYTES_MAX / size_of::<f64>();
 
 /// The array of one row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub(super) fn count(lengths: &[usize], name: &str) -> Result<usize> {
 }
 
 pub(super) fn too_large(name: &str) -> Error {
-    let bytes = BYTES_MAX >> 20;
+    let bytes = bytes_max() >> 20;
     Error::invalid(format!("the result of {name} would be larger than {bytes} MiB")).about(name)
 }
 

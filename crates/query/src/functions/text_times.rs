@@ -1,6 +1,7 @@
 //! What casts and operators over text become: text as a timestamp, which may stop after any part, or as an array, and two
 //! texts together.
 
+use super::guarded::bytes_max;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::door::array_texts;
@@ -17,9 +18,6 @@ pub(crate) const NANOS: &str = "__text_to_nanos";
 /// The second argument is a NULL of the array's type.
 pub(crate) const DOUBLES: &str = "__text_to_doubles";
 pub(crate) const TOGETHER: &str = "__together";
-
-/// What one batch of texts put together may be.
-const BYTES_MAX: usize = 256 << 20;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
@@ -91,7 +89,7 @@ fn doubles(call: &Call) -> Result<ArrayRef> {
 fn together(call: &Call) -> Result<ArrayRef> {
     let (left, right) = (call.columns[0].as_string_view(), call.columns[1].as_string_view());
     let mut out = StringViewBuilder::with_capacity(call.rows);
-    let (mut text, mut bytes) = (String::new(), 0);
+    let (mut text, mut bytes, bytes_max) = (String::new(), 0, bytes_max());
     for row in 0..call.rows {
         if left.is_null(row) || right.is_null(row) {
             out.append_null();
@@ -99,8 +97,8 @@ fn together(call: &Call) -> Result<ArrayRef> {
         }
         let parts = [left.value(row), right.value(row)];
         bytes += parts[0].len() + parts[1].len();
-        if bytes > BYTES_MAX {
-            return Err(Error::invalid(format!("|| would give more than {} MiB at once", BYTES_MAX >> 20)).into());
+        if bytes > bytes_max {
+            return Err(Error::invalid(format!("|| would give more than {} MiB at once", bytes_max >> 20)).into());
         }
         text.clear();
         text.extend(parts);
