@@ -359,9 +359,11 @@ def busy_until(server):
 
 @pytest.fixture(scope="module")
 def idle_server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("idle")).start()
-    yield server
-    server.stop()
+    server = Server(tmp_path_factory.mktemp("idle"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("name", LONG_ROWS)

@@ -242,15 +242,19 @@ WIDE_TABLE = {
 
 @pytest.fixture(scope="module")
 def wide_table(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("wide"), env={"TIDALITE_CACHE_BYTES": "64MiB"}).start()
-    server.exec("CREATE TABLE wide (ts TIMESTAMP, x LONG, s VARCHAR) TIMESTAMP(ts) PARTITION BY MONTH")
-    for before in range(0, 70_000, 10_000):
-        rows = f"SELECT ('2024-01-01'::timestamp + x * 1000000)::timestamp ts, x, repeat(md5(x::varchar), 125) s FROM (SELECT x + {before} x FROM long_sequence(10000))"
-        server.exec(f"INSERT INTO wide {rows}")
-    eventually(lambda: server.metrics()["tidalite_staged_rows"] == 0, 120, "a merge")
-    idle(server)
-    yield server, live(server)
-    server.stop()
+    """A server with a merged table, and its live bytes."""
+    server = Server(tmp_path_factory.mktemp("wide"), env={"TIDALITE_CACHE_BYTES": "64MiB"})
+    try:
+        server.start()
+        server.exec("CREATE TABLE wide (ts TIMESTAMP, x LONG, s VARCHAR) TIMESTAMP(ts) PARTITION BY MONTH")
+        for before in range(0, 70_000, 10_000):
+            rows = f"SELECT ('2024-01-01'::timestamp + x * 1000000)::timestamp ts, x, repeat(md5(x::varchar), 125) s FROM (SELECT x + {before} x FROM long_sequence(10000))"
+            server.exec(f"INSERT INTO wide {rows}")
+        eventually(lambda: server.metrics()["tidalite_staged_rows"] == 0, 120, "a merge")
+        idle(server)
+        yield server, live(server)
+    finally:
+        server.stop()
 
 
 def live(server):

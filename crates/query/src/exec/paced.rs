@@ -81,7 +81,9 @@ impl PhysicalOptimizerRule for PacesJoins {
                 return Ok(Transformed::no(node));
             };
             let properties = node.properties().clone();
-            Ok(Transformed::yes(Arc::new(Paced { input: watched, properties, coalesces, cancel: cancel.clone() }) as Arc<_>))
+            Ok(Transformed::yes(
+                Arc::new(Paced { input: watched, properties, coalesces, cancel: cancel.clone() }) as Arc<_>
+            ))
         })
         .data()
     }

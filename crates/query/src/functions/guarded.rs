@@ -58,7 +58,9 @@ enum Guard {
     Needle,
     Levenshtein,
     /// As [`Guard::OneZero`]; all members are wanted, or any.
-    Members { is_all: bool },
+    Members {
+        is_all: bool,
+    },
 }
 
 const GUARDS: &[(&str, Guard)] = &[
