@@ -66,7 +66,6 @@ pub(crate) struct PacesJoins;
 impl PhysicalOptimizerRule for PacesJoins {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(cancel) = planning_of(config) else { return Ok(plan) };
-        let rows = config.execution.batch_size.get();
         plan.transform_up(|node| {
             let coalesces = node.downcast_ref::<CrossJoinExec>().is_some();
             let watched: Arc<dyn ExecutionPlan> = if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
@@ -89,9 +88,10 @@ impl PhysicalOptimizerRule for PacesJoins {
             } else {
                 return Ok(Transformed::no(node));
             };
-            let rows = coalesces.then_some(rows);
             let properties = node.properties().clone();
-            Ok(Transformed::yes(Arc::new(Paced { input: watched, properties, rows, cancel: cancel.clone() }) as Arc<_>))
+            Ok(Transformed::yes(
+                Arc::new(Paced { input: watched, properties, coalesces, cancel: cancel.clone() }) as Arc<_>
+            ))
         })
         .data()
     }
@@ -202,8 +202,8 @@ struct Paced {
     input: Arc<dyn ExecutionPlan>,
     /// Properties of the join before its expressions were replaced; the plan was made by them.
     properties: Arc<PlanProperties>,
-    /// Of a batch that is given on; `None` for those that come.
-    rows: Option<usize>,
+    /// Whether batches that come are gathered to batches of the usual size.
+    coalesces: bool,
     cancel: CancelToken,
 }
 
@@ -244,10 +244,10 @@ impl ExecutionPlan for Paced {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let schema = self.schema();
+        let (schema, rows) = (self.schema(), context.session_config().batch_size());
         let pace = Pace {
             input: self.input.execute(partition, context)?,
-            gathered: self.rows.map(|rows| BatchCoalescer::new(schema.clone(), rows)),
+            gathered: self.coalesces.then(|| BatchCoalescer::new(schema.clone(), rows)),
             cancel: self.cancel.clone(),
             batches: 0,
             has_ended: false,

@@ -11,8 +11,8 @@
 use super::in_order::InOrder;
 use super::paced::is_paced;
 use super::wide_pieces::batch_bytes;
-use super::{BATCH_ROWS, timed};
 use super::width::bytes_of_rows;
+use super::{BATCH_ROWS, timed};
 use crate::scan::exec::ScanExec;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
