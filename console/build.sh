@@ -17,7 +17,7 @@ if [ -f dist/index.html ] && [ -z "$(newer)" ]; then
     exit 0
 fi
 if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-    npm ci --no-audit --no-fund --ignore-scripts
+    npm ci --no-audit --no-fund --ignore-scripts --prefer-offline
 fi
 npm run --silent build
 # The last file written: a failed build is repeated.
