@@ -167,7 +167,8 @@ impl Recovering<'_> {
         }
     }
 
-    /// Without what a merge took out of it. Of runs with later commits it is known from the checkpoint they are in.
+    /// Appends a run without the rows that a merge took out of it. For runs with later commits, the checkpoint that contains
+    /// them names these rows.
     fn append(&mut self, table: TableId, run: Run) -> Result<()> {
         let known = self.state.tables.get(&table);
         let taken = known.and_then(|t| t.taken).filter(|taken| run.txns.1 <= taken.upto);
@@ -209,7 +210,7 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// Puts what was gathered of a table into its staging.
+    /// Moves the gathered rows of a table into its staging.
     fn end(&mut self, table: TableId) -> Result<()> {
         match self.gathered.get_mut(&table).and_then(|of| of.rows.take()) {
             Some(rows) => self.stage(table, rows.end()),
