@@ -173,7 +173,8 @@ fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
 
 /// Returns a call that compares elements, made by a stock planner (`array @> array`), with its guard.
 pub(crate) fn guarded_call(function: &ScalarFunction) -> Option<ScalarFunction> {
-    let is_compared = GUARDS.iter().any(|(name, guard)| *name == function.name() && matches!(guard, Guard::OneZero));
+    let compares = |guard: &Guard| matches!(guard, Guard::OneZero | Guard::Members { .. });
+    let is_compared = GUARDS.iter().any(|(name, guard)| *name == function.name() && compares(guard));
     if !is_compared || function.func.inner().downcast_ref::<Guarded>().is_some() {
         return None;
     }
