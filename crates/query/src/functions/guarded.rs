@@ -51,6 +51,8 @@ type Size = fn(&[ColumnarValue], usize) -> u128;
 #[derive(Clone, Copy)]
 enum Guard {
     Size(Size),
+    /// The size of the result of one row; rows of long text may take milliseconds.
+    RowSize(Size),
     Types,
     Nullif,
     /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).
@@ -133,7 +135,7 @@ const GUARDS: &[(&str, Guard)] = &[
     ("sha384", Guard::Slow),
     ("sha512", Guard::Slow),
     ("array_to_string", Guard::Slow),
-    ("string_to_array", Guard::Size(separated)),
+    ("string_to_array", Guard::RowSize(separated)),
 ];
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -250,20 +252,40 @@ impl Guarded {
         for row in 0..rows {
             bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
             if bytes > bytes_max {
-                let limit = bytes_max >> 20;
-                let message = format!("{} would give more than {limit} MiB at once", self.inner.name());
-                let mut error = Error::invalid(message);
-                error.subject = Some(self.inner.name().to_owned());
-                return Err(error.into());
+                return Err(self.too_large());
             }
         }
         Ok(())
     }
 
+    /// Refuses a call with a row whose result would be too large; the rows of a batch are computed in slices.
+    fn check_rows(
+        &self,
+        args: &ScalarFunctionArgs,
+        size: impl Fn(&[ColumnarValue], usize) -> Result<u128>,
+    ) -> Result<()> {
+        let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        for row in 0..if is_constant { args.number_rows.min(1) } else { args.number_rows } {
+            if size(&args.args, row)? > bytes_max() as u128 {
+                return Err(self.too_large());
+            }
+        }
+        Ok(())
+    }
+
+    fn too_large(&self) -> datafusion::common::DataFusionError {
+        let limit = bytes_max() >> 20;
+        let mut error = Error::invalid(format!("{} would give more than {limit} MiB at once", self.inner.name()));
+        error.subject = Some(self.inner.name().to_owned());
+        error.into()
+    }
+
     /// Computes some rows.
     fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.guard {
-            Guard::Size(_) | Guard::Types | Guard::Slow | Guard::Pattern(None) => self.inner.invoke_with_args(args),
+            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Slow | Guard::Pattern(None) => {
+                self.inner.invoke_with_args(args)
+            }
             Guard::OneZero => self.inner.invoke_with_args(with_one_zero(args)?),
             Guard::Members { is_all } => has_members(with_one_zero(args)?, &self.inner, is_all),
             Guard::Levenshtein => levenshtein(args, &self.inner),
@@ -367,9 +389,13 @@ impl ScalarUDFImpl for Guarded {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.guard {
             Guard::Size(size) => self.check_size(size, &args)?,
-            Guard::Pattern(Some(_)) if self.check_size(replaced_at_most, &args).is_err() => {
+            Guard::RowSize(size) => self.check_rows(&args, |args, row| Ok(size(args, row)))?,
+            Guard::Pattern(Some(_)) => {
                 let matches = MatchCounter::default();
-                self.check_size(|args, row| replaced_bytes(&matches, args, row), &args)?;
+                self.check_rows(&args, |args, row| match replaced_at_most(args, row) {
+                    bytes if bytes <= bytes_max() as u128 => Ok(bytes),
+                    _ => replaced_bytes(&matches, args, row),
+                })?;
             }
             _ => {}
         }
@@ -515,12 +541,16 @@ fn replaced_at_most(args: &[ColumnarValue], row: usize) -> u128 {
 }
 
 /// The result of `regexp_replace`, with its matches counted.
-fn replaced_bytes(matches: &MatchCounter, args: &[ColumnarValue], row: usize) -> u128 {
+///
+/// # Errors
+/// The statement is cancelled.
+fn replaced_bytes(matches: &MatchCounter, args: &[ColumnarValue], row: usize) -> Result<u128> {
     match (text_of(args, 0, row), text_of(args, 1, row)) {
         (Some(text), Some(pattern)) if is_global(args, row) => {
-            replaced_with(args, row, matches.count(text, pattern, text_of(args, 3, row).unwrap_or_default()))
+            let count = matches.count(text, pattern, text_of(args, 3, row).unwrap_or_default())?;
+            Ok(replaced_with(args, row, count))
         }
-        _ => replaced_at_most(args, row),
+        _ => Ok(replaced_at_most(args, row)),
     }
 }
 
@@ -582,11 +612,12 @@ mod tests {
         assert_eq!(replaced_at_most(&flags(""), 0), 1_004);
         assert_eq!(replaced_at_most(&flags("g"), 0), 1_000 + 4 * 1_001);
         let matches = MatchCounter::default();
-        assert_eq!(replaced_bytes(&matches, &flags("gi"), 0), 1_000 + 4 * 1_000);
+        let counted = |args: &[ColumnarValue]| replaced_bytes(&matches, args, 0).unwrap();
+        assert_eq!(counted(&flags("gi")), 1_000 + 4 * 1_000);
         let none = [list(&long_x()), list("z"), list("yyyy"), list("g")];
-        assert_eq!(replaced_bytes(&matches, &none, 0), 1_000);
+        assert_eq!(counted(&none), 1_000);
         let broken = [list(&long_x()), list("("), list("yyyy"), list("g")];
-        assert_eq!(replaced_bytes(&matches, &broken, 0), 1_000, "the function reports the pattern");
+        assert_eq!(counted(&broken), 1_000, "the function reports the pattern");
         assert_eq!(separated(&[list("a,b,c"), list(",")], 0), 5 + 16 * 6, "at most");
         let long = "ab,".repeat(100_000);
         assert_eq!(separated(&[list(&long), list(",")], 0), 300_000 + 16 * 100_001, "counted");

@@ -3,6 +3,7 @@
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::decimal::{Decimal, arrow_decimal};
+use crate::engine::check_current;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StringViewArray, StringViewBuilder};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Int64Type, i256};
@@ -102,15 +103,29 @@ impl Patterns {
     }
 }
 
+/// Matches between two checks of the statement.
+const MATCHES_CHECKED: u128 = 1 << 16;
+
 /// Counts the matches of patterns; the last pattern is kept.
 #[derive(Default)]
 pub(super) struct MatchCounter(RefCell<Patterns>);
 
 impl MatchCounter {
     /// Returns the number of matches in a text, 0 for an invalid pattern.
-    pub fn count(&self, text: &str, pattern: &str, flags: &str) -> u128 {
+    ///
+    /// # Errors
+    /// The statement of the thread is cancelled.
+    pub fn count(&self, text: &str, pattern: &str, flags: &str) -> Result<u128> {
         let mut patterns = self.0.borrow_mut();
-        patterns.get(pattern, flags, "").map_or(0, |regex| regex.find_iter(text).count() as u128)
+        let Ok(regex) = patterns.get(pattern, flags, "") else { return Ok(0) };
+        let mut count = 0;
+        for _ in regex.find_iter(text) {
+            if count % MATCHES_CHECKED == 0 {
+                check_current()?;
+            }
+            count += 1;
+        }
+        Ok(count)
     }
 }
 
