@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JSX } from "preact";
-import { runCurrent } from "../editor/editor.tsx";
+import { focusEditor, runCurrent } from "../editor/editor.tsx";
 import { activeRun, cancelRun, runs } from "../state/run.ts";
 import { isSidebarOpen } from "../state/settings.ts";
 import { activeTab, activeTabId, closeTab, openTab, tabs, updateTab, type Tab } from "../state/tabs.ts";
@@ -57,6 +57,12 @@ function TabButton({ tab, isActive }: { tab: Tab; isActive: boolean }): JSX.Elem
 }
 
 /** Tabs of the query page, and the button that runs. */
+/** Opens a tab and moves the focus to its editor, which shows it in the next frame. */
+function openEmptyTab(): void {
+  openTab();
+  requestAnimationFrame(focusEditor);
+}
+
 export function TabBar(): JSX.Element {
   const bar = useRef<HTMLDivElement>(null);
   const active = activeTab.value.id;
@@ -81,7 +87,7 @@ export function TabBar(): JSX.Element {
           <TabButton key={tab.id} tab={tab} isActive={tab.id === active} />
         ))}
       </div>
-      <button class="icon-button" aria-label="New tab" title="New tab (Alt T)" onClick={() => openTab()}>
+      <button class="icon-button" aria-label="New tab" title="New tab (Alt T)" onClick={openEmptyTab}>
         <Icon name="plus" size={15} />
       </button>
       <span class="spacer" />

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { focusEditor } from "../editor/editor.tsx";
 import { runStatements } from "../state/run.ts";
 import { tables } from "../state/schema.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
@@ -14,6 +15,7 @@ export function openExample(example: Example): void {
   const tab = activeTab.peek();
   const from = tab.text.indexOf("\n") + 1;
   void runStatements(tab.id, [{ text: example.sql, from }]);
+  requestAnimationFrame(focusEditor);
 }
 
 /** The lower half of the query page before the first run. */

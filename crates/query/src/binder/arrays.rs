@@ -4,12 +4,24 @@ use super::names::folded;
 use super::operators::text;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
+use crate::Error;
 use crate::functions::array_part;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::planner::{PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, GetFieldAccess, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, ExprKind, Ident, Literal, Subscript};
+
+/// Rows within rows: the stock planner derives the type of a row twice at each level.
+const ROW_LEVELS_MAX: usize = 10;
+
+/// Returns the number of rows within each other.
+fn levels(value: &ast::Expr) -> usize {
+    match &value.kind {
+        ExprKind::Row(values) => 1 + values.iter().map(levels).max().unwrap_or(0),
+        _ => 0,
+    }
+}
 
 /// The end of a slice without an upper bound: no array is longer.
 const LAST: i64 = i32::MAX as i64;
@@ -34,6 +46,10 @@ impl Binder<'_> {
 
     /// Binds `(a, b)` as a struct.
     pub(super) fn row(&self, values: &[ast::Expr], place: Place, span: Span) -> Result<Expr> {
+        if values.iter().map(levels).max() >= Some(ROW_LEVELS_MAX) {
+            let message = format!("rows are nested more than {ROW_LEVELS_MAX} levels deep");
+            return Err(Error::invalid(message).at(span.start as usize).into());
+        }
         let is_plain = |value: &ast::Expr| matches!(value.kind, ExprKind::Column(_) | ExprKind::Literal(_));
         if !values.first().is_some_and(is_plain) {
             return unsupported("row", span);

@@ -10,6 +10,7 @@
 
 mod array_keys;
 mod bound_functions;
+mod bounded_offsets;
 mod calls;
 mod coded_keys;
 mod coded_windows;
@@ -66,6 +67,7 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use bound_functions::bound_functions;
+pub(crate) use bounded_offsets::BoundsOffsets;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
