@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from server import eventually
+from server import SqlError, eventually
 
 # 10¹⁸ rows do not end on any machine.
 ENDLESS = "SELECT DISTINCT (a.x + b.x) % 3 AS m FROM long_sequence(1000000000) a CROSS JOIN long_sequence(1000000000) b"
@@ -148,3 +148,16 @@ def test_the_timeout_of_a_request_ends_it(server, source, where, path):
     assert time.monotonic() - started < LIMIT_S
     # Rows may have begun: then the error is at their end.
     assert status == 408 or b"timeout" in body.lower(), (status, body)
+
+
+@pytest.mark.parametrize("levels", [5, 10, 11, 40, 100])
+@pytest.mark.parametrize("query", ["SELECT {}", "SELECT 1 WHERE {} = {}", "VALUES ({})", "SELECT {} FROM long_sequence(2) GROUP BY 1"])
+def test_rows_within_rows_are_planned_or_refused_at_once(server, levels, query):
+    """The type of a row was derived twice at each level: 20 levels took minutes and the memory of the server."""
+    nested = "row(" * levels + "1" + ")" * levels
+    begun = time.monotonic()
+    try:
+        server.exec(query.format(*[nested] * query.count("{}")))
+    except SqlError as error:
+        assert levels > 10 and "more than 10 levels" in str(error), error
+    assert time.monotonic() - begun < 10

@@ -624,7 +624,6 @@ fn stock_rules() -> Vec<Rule> {
     let sound = PhysicalOptimizer::new().rules.into_iter().flat_map(|rule| match rule.name() {
         "FilterPushdown" => vec![Arc::new(plan::FiltersOfFiles) as Rule],
         name if name.starts_with("FilterPushdown") => Vec::new(),
-        "EnsureRequirements" => vec![Arc::new(plan::BoundsOffsets(rule)) as Rule],
         "ProjectionPushdown" => vec![Arc::new(plan::FiltersApart) as Rule, rule],
         _ => vec![rule],
     });

@@ -5,6 +5,7 @@
 
 use crate::exec::{decoded, sliced, sorted, windows};
 use crate::functions::floats;
+use crate::plan::ROWS_MAX;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use std::collections::HashMap;
@@ -204,7 +205,8 @@ fn join(name: &str, rest: &str) -> String {
 fn limit(rest: &str) -> String {
     let of = |key: &str| rest.split_once(key).and_then(|(_, n)| n.split(',').next()).map(str::trim);
     let offset = of("skip=").filter(|n| *n != "0").map_or_else(String::new, |n| format!(" behind the first {n}"));
-    match of("fetch=").filter(|n| *n != "None") {
+    let is_bound = |count: &&str| *count != "None" && count.parse().is_ok_and(|rows: i64| rows < ROWS_MAX);
+    match of("fetch=").filter(is_bound) {
         Some(count) => format!("at most {count} rows{offset}"),
         None => format!("rows{offset}"),
     }
@@ -323,6 +325,7 @@ mod tests {
             "left join by hashing on a = b and s = s and x > y"
         );
         assert_eq!(limit("skip=1, fetch=2"), "at most 2 rows behind the first 1");
+        assert_eq!(limit(&format!("skip=1, fetch={ROWS_MAX}")), "rows behind the first 1");
         assert_eq!(plain("ts@0 ASC NULLS LAST, 'a@b' = s@1"), "ts, 'a@b' = s");
         assert_eq!(plain("__float_key(abs(x@1)) DESC, k@0, __float_key(y@2)"), "abs(x) DESC, k, y");
         assert_eq!(plain("__float_key(x@1"), "__float_key(x", "torn");

@@ -10,7 +10,6 @@
 
 mod array_keys;
 mod bound_functions;
-mod bounded_offsets;
 mod calls;
 mod coded_keys;
 mod coded_windows;
@@ -67,7 +66,6 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use bound_functions::bound_functions;
-pub(crate) use bounded_offsets::BoundsOffsets;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
@@ -104,7 +102,7 @@ pub(crate) use shown::shown;
 pub(crate) use size::size;
 pub(crate) use spanning_keys::FilterSpanningKeys;
 pub(crate) use subscripts::Subscripts;
-pub(crate) use tail::{all_but_last, last_rows, limits_in_time_order};
+pub(crate) use tail::{ROWS_MAX, all_but_last, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
 pub(crate) use time_join::{
