@@ -115,7 +115,7 @@ pub const SETTINGS: &[Setting] = &[
         "HOST:PORT",
         "127.0.0.1:9000",
         ADDRESS,
-        "Where HTTP is served: queries, line protocol, the web console.",
+        "Address of HTTP: queries, line protocol, the web console.",
     ),
     setting(
         "pg.listen",
@@ -123,7 +123,7 @@ pub const SETTINGS: &[Setting] = &[
         "HOST:PORT",
         "127.0.0.1:8812",
         ADDRESS,
-        "Where the PostgreSQL protocol is served: psql, psycopg, asyncpg, JDBC.",
+        "Address of the PostgreSQL protocol: psql, psycopg, asyncpg, JDBC.",
     ),
     setting(
         "pg.user",
@@ -166,14 +166,14 @@ pub const SETTINGS: &[Setting] = &[
         "What long messages, prepared statements and bound values of all PostgreSQL clients may take together, at least \
          `pg.message_bytes_max`; what does not fit is refused.",
     ),
-    setting("ilp.listen", "ilp", "HOST:PORT", "127.0.0.1:9009", ADDRESS, "Where line protocol over TCP is served."),
+    setting("ilp.listen", "ilp", "HOST:PORT", "127.0.0.1:9009", ADDRESS, "Address of line protocol over TCP."),
     setting(
         "health.listen",
         "health",
         "HOST:PORT",
         "127.0.0.1:9003",
         ADDRESS,
-        "Where health and Prometheus metrics are served, by a thread of their own.",
+        "Address of health and Prometheus metrics, which a thread of their own serves.",
     ),
     setting(
         "health.watchdog_interval",

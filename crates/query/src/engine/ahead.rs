@@ -3,7 +3,7 @@
 //! In: batches of any size. Out: the same rows in batches of at most [`BATCH_BYTES`], or of one row. A query whose reader
 //! does not take its rows waits with [`AHEAD_BYTES`] in the channel, and the batch that does not fit.
 
-use crate::exec::wide_pieces::compacted;
+use crate::exec::compact::compacted;
 use crate::exec::width::bytes_of_rows;
 use crate::{Error, Result};
 use datafusion::arrow::array::RecordBatch;

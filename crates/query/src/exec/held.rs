@@ -3,23 +3,21 @@
 //! `count(*) OVER ()` needs every row before the first comes out. The stock operator for such windows takes what it
 //! keeps from no budget. Batches pass through as they are.
 
+use super::pass_through::{Pass, PassThroughExec};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::WindowAggExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
-use std::fmt;
+use futures::stream::BoxStream;
 use std::sync::Arc;
 
-/// Puts [`Held`] below the operators that need it.
+/// Puts [`ReserveMemory`] below the operators that need it.
 #[derive(Debug)]
 pub(crate) struct HoldsRows;
 
@@ -33,8 +31,7 @@ impl PhysicalOptimizerRule for HoldsRows {
             if node.downcast_ref::<WindowAggExec>().is_none() {
                 return Ok(Transformed::no(node));
             }
-            let inputs = node.children().into_iter().map(|input| Arc::new(Held { input: input.clone() }) as Arc<_>);
-            let inputs: Vec<Arc<dyn ExecutionPlan>> = inputs.collect();
+            let inputs = node.children().into_iter().cloned().map(PassThroughExec::<ReserveMemory>::above).collect();
             Ok(Transformed::yes(node.with_new_children(inputs)?))
         })
         .data()
@@ -49,66 +46,26 @@ impl PhysicalOptimizerRule for HoldsRows {
     }
 }
 
-#[derive(Debug)]
-struct Held {
-    input: Arc<dyn ExecutionPlan>,
-}
-
-/// A batch and what a window computes of it.
+/// Bytes of a batch and of the window's result for it.
 fn bytes(batch: &RecordBatch) -> usize {
     2 * super::bytes_of(batch) + 16 * batch.num_rows()
 }
 
-impl ExecutionPlan for Held {
-    fn name(&self) -> &'static str {
-        "HeldExec"
-    }
+/// Reserves the memory of the batches that pass.
+#[derive(Debug)]
+struct ReserveMemory;
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
+impl Pass for ReserveMemory {
+    const NAME: &'static str = "HeldExec";
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(Held { input })),
-            None => Ok(self),
-        }
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn pass(batches: SendableRecordBatchStream, context: &TaskContext) -> BoxStream<'static, Result<RecordBatch>> {
         let memory = MemoryConsumer::new("window").register(context.memory_pool());
-        let rows = self.input.execute(partition, context)?;
-        // Whoever keeps the rows drops this stream with them.
-        let rows = rows.map(move |batch| {
+        // The operator that keeps the batches drops this stream with them.
+        let reserved = batches.map(move |batch| {
             let batch = batch?;
             memory.try_grow(bytes(&batch))?;
             Ok(batch)
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
-    }
-}
-
-impl DisplayAs for Held {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HeldExec")
+        reserved.boxed()
     }
 }

@@ -8,13 +8,14 @@
 //! pieces that all streams of all queries have read ahead share [`AHEAD_BYTES`]; past it a stream reads a piece when its
 //! reader needs the rows. Projected values of any width ([`super::sliced`]) are computed with their piece where they are
 //! small, and otherwise in slices of rows when the reader needs them. Pieces of wide rows are handed out in small batches
-//! ([`super::wide_pieces`]). A dropped stream gives up the pieces that have not
-//! begun; a piece that has begun is read to its end.
+//! ([`super::wide_pieces`]). A dropped stream gives up the pieces that have not begun; a piece that has begun is read to its
+//! end.
 
+use super::compact::compacted;
 use super::pieces::Pieces;
 use super::sliced::{Expressions, Slices, is_wide};
 use super::timed;
-use super::wide_pieces::{WidePiece, compacted};
+use super::wide_pieces::WidePiece;
 use super::width::bytes_of_rows;
 use crate::scan::exec::ScanExec;
 use crate::scan::prune::Piece;

@@ -2,7 +2,7 @@
 //! ones ([`group`], [`latest_scan`], [`merged_join`], [`sorted`], [`windows`]) are tested against. [`operator`] is what they share, [`keys`] how
 //! they tell keys apart, [`pieces`] how tables are read by those that choose their pieces themselves.
 
-mod compact;
+pub(crate) mod compact;
 pub(crate) mod decoded;
 pub(crate) mod fill;
 pub(crate) mod group;
@@ -16,6 +16,7 @@ pub(crate) mod merged_join;
 mod once;
 pub(crate) mod operator;
 pub(crate) mod paced;
+pub(crate) mod pass_through;
 mod pieces;
 pub(crate) mod series;
 pub(crate) mod sliced;

@@ -8,7 +8,7 @@
 //! each row of one side; the batches are coalesced, because operators above that inspect all rows they hold for each batch
 //! would take quadratic time.
 
-use super::compact::compact;
+use super::compact::compacted;
 use crate::CancelToken;
 use crate::engine::planning_of;
 use datafusion::arrow::array::RecordBatch;
@@ -202,7 +202,7 @@ struct Paced {
     input: Arc<dyn ExecutionPlan>,
     /// Properties of the join before its expressions were replaced; the plan was made by them.
     properties: Arc<PlanProperties>,
-    /// Whether batches that come are gathered to batches of the usual size.
+    /// True if small batches are coalesced to the batch size of the session.
     coalesces: bool,
     cancel: CancelToken,
 }
@@ -321,7 +321,7 @@ impl ExecutionPlan for StoppableSort {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let sorted = self.run.execute(partition, context)?;
         let schema = sorted.schema();
-        let sorted = sorted.map(|batch| batch.and_then(|batch| compact(&batch)));
+        let sorted = sorted.map(|batch| batch.map(compacted));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, sorted)))
     }
 

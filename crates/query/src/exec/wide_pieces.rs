@@ -8,13 +8,10 @@
 //! and read again when its next rows are wanted: tables of a query never change. Pieces of at most [`PIECE_BYTES`] stay as
 //! they are.
 
+use super::compact::{SPARSE_BYTES, kept_and_used, own_texts};
 use super::width::bytes_of_rows;
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, GenericByteViewArray, RecordBatch, RecordBatchOptions, UInt32Array,
-};
-use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{ByteViewType, DataType};
 use datafusion::common::{DataFusionError, Result};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,8 +22,6 @@ const PIECE_BYTES: usize = 4 << 20;
 const BATCH_BYTES: usize = 1 << 20;
 /// Bytes of a batch where several streams wait for the client.
 const BATCH_BYTES_MIN: usize = 64 << 10;
-/// Rows get texts of their own if they keep more text than this alive; dictionaries of symbols are mostly less.
-const SPARSE_BYTES: usize = 1 << 20;
 /// Held pieces of all queries together. Above it a query drops its pieces as soon as its reader pauses.
 const HELD_BYTES: usize = 256 << 20;
 
@@ -183,44 +178,6 @@ fn changed(before: usize, after: usize) -> DataFusionError {
     crate::Error::internal(format!("a piece of {before} rows has {after} when it is read again")).into()
 }
 
-/// Returns the rows with texts of their own where they keep much more text alive: few rows of a block keep all of it.
-pub(crate) fn compacted(batch: RecordBatch) -> RecordBatch {
-    let is_sparse = |column: &ArrayRef| {
-        let (kept, used) = kept_and_used(column);
-        kept > SPARSE_BYTES && used < kept / 2
-    };
-    if !batch.columns().iter().any(is_sparse) {
-        return batch;
-    }
-    let columns = batch.columns().iter();
-    let columns = columns.map(|column| if is_sparse(column) { own_texts(column) } else { column.clone() }).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    // The schema and the number of rows are those of the batch.
-    RecordBatch::try_new_with_options(batch.schema(), columns, &options).unwrap_or(batch)
-}
-
-/// Returns the bytes of text that a column keeps alive, and those of its rows; both 0 of a column that is no view.
-fn kept_and_used(column: &ArrayRef) -> (usize, usize) {
-    fn of<T: ByteViewType>(views: &GenericByteViewArray<T>) -> (usize, usize) {
-        let kept = views.data_buffers().iter().map(Buffer::len).sum();
-        // Looks at each row.
-        (kept, if kept > SPARSE_BYTES { views.total_buffer_bytes_used() } else { kept })
-    }
-    match column.data_type() {
-        DataType::Utf8View => of(column.as_string_view()),
-        DataType::BinaryView => of(column.as_binary_view()),
-        _ => (0, 0),
-    }
-}
-
-fn own_texts(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Utf8View => Arc::new(column.as_string_view().gc()),
-        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
-        _ => column.clone(),
-    }
-}
-
 /// Returns rows that share no memory with others.
 fn copied(batch: &RecordBatch) -> Result<RecordBatch> {
     let all = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
@@ -298,17 +255,6 @@ mod tests {
         assert!(lock(&wide.held.0).is_none() && first.num_rows() < 400);
         let error = wide.next(&pieces, || Ok(Some(piece.slice(0, 10)))).unwrap_err();
         assert!(error.to_string().contains("read again"), "{error}");
-    }
-
-    #[test]
-    fn few_rows_of_a_piece_get_texts_of_their_own() {
-        let piece = piece(3_000, |_| 4_000);
-        let few = compacted(piece.slice(100, 10));
-        assert_eq!(few, piece.slice(100, 10));
-        assert!(few.get_array_memory_size() < 100_000, "{}", few.get_array_memory_size());
-        let same = compacted(piece.clone());
-        let texts = |batch: &RecordBatch| batch.column(1).as_string_view().data_buffers()[0].as_ptr();
-        assert_eq!(texts(&same), texts(&piece), "nothing is copied");
     }
 
     #[test]

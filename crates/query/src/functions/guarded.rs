@@ -56,7 +56,9 @@ enum Guard {
     Types,
     Nullif,
     /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).
-    Pattern(Option<Quick>),
+    Pattern,
+    /// As [`Guard::Pattern`], with a fast path; the size of the result of one row is limited.
+    Replace(Quick),
     /// The function compares elements by their bits; its arguments get one zero, as comparisons have it.
     OneZero,
     /// How many units of the length a byte has, and how those of text are quickly had.
@@ -72,6 +74,13 @@ enum Guard {
     Members {
         is_all: bool,
     },
+}
+
+impl Guard {
+    /// Returns true if the function compares elements of arrays.
+    fn compares_elements(self) -> bool {
+        matches!(self, Guard::OneZero | Guard::Members { .. })
+    }
 }
 
 /// Bytes of a text above which its separators are counted; below, each byte may be one.
@@ -93,10 +102,10 @@ const GUARDS: &[(&str, Guard)] = &[
     ("greatest", Guard::Types),
     ("least", Guard::Types),
     ("nullif", Guard::Nullif),
-    ("regexp_like", Guard::Pattern(None)),
-    ("regexp_match", Guard::Pattern(None)),
-    ("regexp_count", Guard::Pattern(None)),
-    ("regexp_replace", Guard::Pattern(Some(groups_of))),
+    ("regexp_like", Guard::Pattern),
+    ("regexp_match", Guard::Pattern),
+    ("regexp_count", Guard::Pattern),
+    ("regexp_replace", Guard::Replace(groups_of)),
     ("array_has", Guard::OneZero),
     ("array_has_all", Guard::Members { is_all: true }),
     ("array_has_any", Guard::Members { is_all: false }),
@@ -175,18 +184,16 @@ fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
 
 /// Returns a call that compares elements, made by a stock planner (`array @> array`), with its guard.
 pub(crate) fn guarded_call(function: &ScalarFunction) -> Option<ScalarFunction> {
-    let compares = |guard: &Guard| matches!(guard, Guard::OneZero | Guard::Members { .. });
-    let is_compared = GUARDS.iter().any(|(name, guard)| *name == function.name() && compares(guard));
-    if !is_compared || function.func.inner().downcast_ref::<Guarded>().is_some() {
-        return None;
-    }
-    Some(ScalarFunction::new_udf(Arc::new(with_guard(&function.func)?), function.args.clone()))
+    let guarded = with_guard(&function.func)?;
+    let guard = guarded.inner().downcast_ref::<Guarded>()?.guard;
+    let is_stock = function.func.inner().downcast_ref::<Guarded>().is_none();
+    (is_stock && guard.compares_elements()).then(|| ScalarFunction::new_udf(Arc::new(guarded), function.args.clone()))
 }
 
 /// Returns true if the second argument of a stock function is a regular expression.
 pub(crate) fn takes_pattern(function: &ScalarUDF) -> bool {
     let guarded = function.inner().downcast_ref::<Guarded>();
-    guarded.is_some_and(|guarded| matches!(guarded.guard, Guard::Pattern(_)))
+    guarded.is_some_and(|guarded| matches!(guarded.guard, Guard::Pattern | Guard::Replace(_)))
 }
 
 /// The function to call instead when its arguments are constants that make much: one that is not worked out once, since
@@ -264,9 +271,10 @@ impl Guarded {
         args: &ScalarFunctionArgs,
         size: impl Fn(&[ColumnarValue], usize) -> Result<u128>,
     ) -> Result<()> {
+        let bytes_max = bytes_max() as u128;
         let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         for row in 0..if is_constant { args.number_rows.min(1) } else { args.number_rows } {
-            if size(&args.args, row)? > bytes_max() as u128 {
+            if size(&args.args, row)? > bytes_max {
                 return Err(self.too_large());
             }
         }
@@ -283,7 +291,7 @@ impl Guarded {
     /// Computes some rows.
     fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.guard {
-            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Slow | Guard::Pattern(None) => {
+            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Slow | Guard::Pattern => {
                 self.inner.invoke_with_args(args)
             }
             Guard::OneZero => self.inner.invoke_with_args(with_one_zero(args)?),
@@ -295,7 +303,7 @@ impl Guarded {
                 self.inner.invoke_with_args(args)
             }
             Guard::Nullif => nullif_of(&args),
-            Guard::Pattern(Some(quick)) => self.quickly(quick, args),
+            Guard::Replace(quick) => self.quickly(quick, args),
             Guard::Length(units, quick) => match (args.args.first(), quick) {
                 (Some(value), _) if are_bytes(&value.data_type()) => {
                     Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))
@@ -390,12 +398,10 @@ impl ScalarUDFImpl for Guarded {
         match self.guard {
             Guard::Size(size) => self.check_size(size, &args)?,
             Guard::RowSize(size) => self.check_rows(&args, |args, row| Ok(size(args, row)))?,
-            Guard::Pattern(Some(_)) => {
+            // The matches of a row are counted only if their number decides.
+            Guard::Replace(_) if self.check_rows(&args, |args, row| Ok(replaced_at_most(args, row))).is_err() => {
                 let matches = MatchCounter::default();
-                self.check_rows(&args, |args, row| match replaced_at_most(args, row) {
-                    bytes if bytes <= bytes_max() as u128 => Ok(bytes),
-                    _ => replaced_bytes(&matches, args, row),
-                })?;
+                self.check_rows(&args, |args, row| replaced_bytes(&matches, args, row))?;
             }
             _ => {}
         }

@@ -95,7 +95,7 @@ impl AnalyzerRule for Settled {
                 node => return Ok(Transformed::yes(node)),
             };
             sort.expr = sort.expr.into_iter().map(|key| time_casts::sort_key(key, &schema)).collect::<Result<_>>()?;
-            // Of one key, ties are in no order anyway, and stored NaNs are one. Within an array, more may follow.
+            // Ties of a single key have no order, and stored NaNs have one bit pattern. In an array, elements follow them.
             let has_array = sort.expr.iter().any(|key| array_keys::is_open(&key.expr, &schema));
             if sort.expr.len() > 1 || has_array || is_computed(&sort.input) {
                 sort.expr = sort.expr.into_iter().map(|key| plain_key(key, &schema)).collect();

@@ -190,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// Whether a column has texts of any width.
+    /// Returns true if a column has texts of any width.
     pub fn has_texts(&self) -> bool {
         self.columns.iter().any(|output| output.column.column_type.is_text())
     }

@@ -1,20 +1,18 @@
 //! Panics of upstream's Parquet reader as errors. All of its work passes one of these two functions.
 
 use crate::Error;
+use crate::exec::pass_through::{Pass, PassThroughExec};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::ParquetSource;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -44,7 +42,7 @@ impl PhysicalOptimizerRule for GuardsFiles {
             if scan.and_then(|scan| scan.downcast_to_file_source::<ParquetSource>()).is_none() {
                 return Ok(Transformed::no(node));
             }
-            Ok(Transformed::yes(Arc::new(GuardedRead { input: node }) as Arc<_>))
+            Ok(Transformed::yes(PassThroughExec::<GuardedRead>::above(node)))
         })
         .data()
     }
@@ -58,55 +56,15 @@ impl PhysicalOptimizerRule for GuardsFiles {
     }
 }
 
+/// Ends with an error where the reader panics.
 #[derive(Debug)]
-struct GuardedRead {
-    input: Arc<dyn ExecutionPlan>,
-}
+struct GuardedRead;
 
-impl ExecutionPlan for GuardedRead {
-    fn name(&self) -> &'static str {
-        "GuardedReadExec"
-    }
+impl Pass for GuardedRead {
+    const NAME: &'static str = "GuardedReadExec";
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(GuardedRead { input })),
-            None => Ok(self),
-        }
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, context)?;
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), caught_batches(rows))))
-    }
-}
-
-impl DisplayAs for GuardedRead {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GuardedReadExec")
+    fn pass(batches: SendableRecordBatchStream, _: &TaskContext) -> BoxStream<'static, Result<RecordBatch>> {
+        caught_batches(batches).boxed()
     }
 }
 

@@ -76,7 +76,7 @@ fn compressed(strings: ViewsRef<'_>) -> Option<Vec<u8>> {
 fn sample<'a>(strings: ViewsRef<'a>, text_bytes: usize) -> Vec<&'a [u8]> {
     // An odd step, so that it does not align with data of a period of a power of two.
     let step = (text_bytes / SAMPLE_BYTES) | 1;
-    // Of a few long strings, only the beginnings.
+    // A sample of a few long strings contains their beginnings only.
     (0..strings.views.len())
         .step_by(step)
         .map(|row| strings.get(row))
