@@ -5,6 +5,7 @@
 
 use super::few::{self, Sum, Word};
 use super::fold::FoldValues;
+use super::runs::runs;
 use crate::bitpack::VECTOR;
 
 /// Numbers of a vector, `(base + word) / 10^scale` (see [`crate::alp::value`]). Integers have scale 0.
@@ -138,13 +139,10 @@ impl DigitSums {
     }
 
     fn add_runs<W: Copy + Into<u64>>(&mut self, places: &[u32], words: &[W], one: u64) {
-        let mut from = 0;
-        for run in places.chunk_by(|a, b| a == b) {
-            let to = from + run.len();
-            let own: u64 = words[from..to].iter().map(|word| (*word).into()).sum();
-            let sum = &mut self.words[run[0] as usize];
-            *sum = sum.wrapping_add(one.wrapping_mul(run.len() as u64)).wrapping_add(own);
-            from = to;
+        for (place, rows) in runs(places) {
+            let own: u64 = words[rows.clone()].iter().map(|word| (*word).into()).sum();
+            let sum = &mut self.words[place as usize];
+            *sum = sum.wrapping_add(one.wrapping_mul(rows.len() as u64)).wrapping_add(own);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Accumulators of groups.
 
-use crate::sum_floats;
+use crate::{dispatch, sum_floats};
 use std::ops::Range;
 
 /// One word of a group, with the rules for adding rows and merging groups.
@@ -80,7 +80,7 @@ pub struct Folds(Vec<Fold>);
 /// Converts floating point to an integer with the order of SQL: all NaNs are equal and greatest.
 ///
 /// −0 sorts before 0, so that [`float_of_order`] restores both.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn order_of_float(value: f64) -> i64 {
     if value.is_nan() {
@@ -341,22 +341,26 @@ impl Folds {
                     };
                     sum.to_bits()
                 }
-                Fold::MinInt(input) => {
-                    let (values, present) = ints(&inputs[input]);
-                    all(values, present, i64::MAX, i64::min, i64::min).cast_unsigned()
+                Fold::MinInt(input) => match ints(&inputs[input]) {
+                    (values, None) => least_int(values),
+                    (values, present) => all(values, present, i64::MAX, i64::min, i64::min),
                 }
-                Fold::MaxInt(input) => {
-                    let (values, present) = ints(&inputs[input]);
-                    all(values, present, i64::MIN, i64::max, i64::max).cast_unsigned()
+                .cast_unsigned(),
+                Fold::MaxInt(input) => match ints(&inputs[input]) {
+                    (values, None) => greatest_int(values),
+                    (values, present) => all(values, present, i64::MIN, i64::max, i64::max),
                 }
-                Fold::MinFloat(input) => {
-                    let (values, present) = floats(&inputs[input]);
-                    all(values, present, i64::MAX, |least, v| least.min(order_of_float(v)), i64::min).cast_unsigned()
+                .cast_unsigned(),
+                Fold::MinFloat(input) => match floats(&inputs[input]) {
+                    (values, None) => least_float(values),
+                    (values, present) => all(values, present, i64::MAX, |a, v| a.min(order_of_float(v)), i64::min),
                 }
-                Fold::MaxFloat(input) => {
-                    let (values, present) = floats(&inputs[input]);
-                    all(values, present, i64::MIN, |most, v| most.max(order_of_float(v)), i64::max).cast_unsigned()
+                .cast_unsigned(),
+                Fold::MaxFloat(input) => match floats(&inputs[input]) {
+                    (values, None) => greatest_float(values),
+                    (values, present) => all(values, present, i64::MIN, |a, v| a.max(order_of_float(v)), i64::max),
                 }
+                .cast_unsigned(),
             };
             state[at] = fold.joined(state[at], own);
         }
@@ -420,7 +424,10 @@ impl Places<'_> {
     }
 }
 
-/// Folds a slice in eight independent lanes.
+/// Independent lanes of a fold, so that it is not limited by the latency of each step.
+const LANES: usize = 16;
+
+/// Folds the values of rows that have one.
 #[inline]
 fn all<T: Copy, A: Copy>(
     values: &[T],
@@ -429,28 +436,52 @@ fn all<T: Copy, A: Copy>(
     step: impl Fn(A, T) -> A,
     join: impl Fn(A, A) -> A,
 ) -> A {
-    let mut lanes = [start; 8];
-    match present {
-        None => {
-            let (chunks, rest) = values.as_chunks::<8>();
-            for chunk in chunks {
-                for (lane, value) in lanes.iter_mut().zip(chunk) {
-                    *lane = step(*lane, *value);
-                }
-            }
-            for (lane, value) in lanes.iter_mut().zip(rest) {
-                *lane = step(*lane, *value);
-            }
-        }
-        Some(present) => {
-            for (value, present) in values.iter().zip(present) {
-                if *present != 0 {
-                    lanes[0] = step(lanes[0], *value);
-                }
-            }
+    let Some(present) = present else { return in_lanes(values, start, step, join) };
+    let present = values.iter().zip(present).filter(|(_, present)| **present != 0);
+    present.fold(start, |sum, (value, _)| step(sum, *value))
+}
+
+#[inline(always)]
+fn in_lanes<T: Copy, A: Copy>(values: &[T], start: A, step: impl Fn(A, T) -> A, join: impl Fn(A, A) -> A) -> A {
+    let mut lanes = [start; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = step(*lane, *value);
         }
     }
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        *lane = step(*lane, *value);
+    }
     lanes.into_iter().fold(start, join)
+}
+
+dispatch! {
+    wide
+    fn least_int(values: &[i64]) -> i64 {
+        in_lanes(values, i64::MAX, i64::min, i64::min)
+    }
+}
+
+dispatch! {
+    wide
+    fn greatest_int(values: &[i64]) -> i64 {
+        in_lanes(values, i64::MIN, i64::max, i64::max)
+    }
+}
+
+dispatch! {
+    wide
+    fn least_float(values: &[f64]) -> i64 {
+        in_lanes(values, i64::MAX, |least, v| least.min(order_of_float(v)), i64::min)
+    }
+}
+
+dispatch! {
+    wide
+    fn greatest_float(values: &[f64]) -> i64 {
+        in_lanes(values, i64::MIN, |most, v| most.max(order_of_float(v)), i64::max)
+    }
 }
 
 #[cfg(test)]
@@ -548,6 +579,25 @@ mod tests {
             assert_eq!(float_of_order(order_of_float(*value)), *value);
         }
         assert!(float_of_order(order_of_float(f64::NAN)).is_nan());
+    }
+
+    #[test]
+    fn least_and_greatest_of_slices_of_all_lengths() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for rows in (0..70).chain([1000, 1003]) {
+            let ints: Vec<i64> = (0..rows).map(|_| random.i64(..)).collect();
+            assert_eq!(least_int(&ints), ints.iter().copied().min().unwrap_or(i64::MAX));
+            assert_eq!(greatest_int(&ints), ints.iter().copied().max().unwrap_or(i64::MIN));
+            let odd = [f64::NAN, -f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY];
+            let float = |random: &mut fastrand::Rng| match random.usize(..rows + 7) {
+                n if n < odd.len() => odd[n],
+                _ => random.f64() - 0.5,
+            };
+            let floats: Vec<f64> = (0..rows).map(|_| float(&mut random)).collect();
+            let orders: Vec<i64> = floats.iter().map(|value| order_of_float(*value)).collect();
+            assert_eq!(least_float(&floats), orders.iter().copied().min().unwrap_or(i64::MAX));
+            assert_eq!(greatest_float(&floats), orders.iter().copied().max().unwrap_or(i64::MIN));
+        }
     }
 
     #[test]

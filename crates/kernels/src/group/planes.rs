@@ -6,6 +6,7 @@
 
 use super::digits::{DigitSums, Digits};
 use super::fold::{Fold, FoldInput, FoldValues, Folds, PICKED_WORDS, floats};
+use super::runs::runs;
 use crate::{alp, dispatch};
 use std::cell::LazyCell;
 
@@ -168,13 +169,11 @@ impl GroupPlanes {
     }
 
     fn add_runs(&mut self, places: &[u32], inputs: &[FoldInput<'_>]) {
-        let (mut from, mut own) = (0, Vec::with_capacity(inputs.len()));
-        for run in places.chunk_by(|a, b| a == b) {
-            let to = from + run.len();
+        let mut own = Vec::with_capacity(inputs.len());
+        for (place, rows) in runs(places) {
             own.clear();
-            own.extend(inputs.iter().map(|input| input.part(from..to)));
-            self.add_all(run[0], run.len(), &own);
-            from = to;
+            own.extend(inputs.iter().map(|input| input.part(rows.clone())));
+            self.add_all(place, rows.len(), &own);
         }
     }
 
