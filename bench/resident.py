@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The resident size of builds of Tidalite while statements need more memory than the server may use.
 
-    python3 bench/resident.py before=PATH after=PATH [--memory 512MiB]
+    python3 bench/resident.py before=PATH after=PATH [--memory 512MiB] [--rounds 3]
 
-Each build runs eight statements one after another and then at once, under `memory.bytes`. The size is the greatest
-`VmRSS` of 50 ms samples, in MiB, with the number of statements that were refused.
+Each build runs eight statements one after another and then at once, under `memory.bytes`. The sizes are the greatest of
+50 ms samples of all rounds in MiB: anonymous memory (`RssAnon`) and the resident size (`VmRSS`), which includes the
+pages of the program file. The number of refused statements is the greatest of a round.
 """
 
 import argparse
@@ -45,14 +46,15 @@ def run(port, sql, errors):
 
 def peak(process, port, statements):
     """Gives the greatest resident size in MiB while statements run at once, and how many failed."""
-    errors, most = [], 0
+    errors, anonymous, resident = [], 0, 0
     threads = [threading.Thread(target=run, args=(port, sql, errors)) for sql in statements]
     [thread.start() for thread in threads]
     while any(thread.is_alive() for thread in threads):
         with open(f"/proc/{process.pid}/status") as status:
-            most = max([most] + [int(line.split()[1]) for line in status if line.startswith("VmRSS")])
+            kib = {line.split(":")[0]: int(line.split()[1]) for line in status if line.startswith(("VmRSS", "RssAnon"))}
+        anonymous, resident = max(anonymous, kib.get("RssAnon", 0)), max(resident, kib.get("VmRSS", 0))
         time.sleep(0.05)
-    return most >> 10, len(errors)
+    return anonymous >> 10, resident >> 10, len(errors)
 
 
 def measure(binary, memory):
@@ -84,12 +86,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="NAME=PATH")
     parser.add_argument("--memory", default="512MiB")
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     builds = dict(build.split("=", 1) for build in options.builds)
-    measured = {name: measure(binary, options.memory) for name, binary in builds.items()}
-    print("| statements | " + " | ".join(f"{name}, MiB" for name in builds) + " |\n|---|" + "--:|" * len(builds))
+    rounds = [{name: measure(binary, options.memory) for name, binary in builds.items()} for _ in range(options.rounds)]
+    print("| statements | " + " | ".join(f"{name}: anonymous, resident" for name in builds) + " |\n|---|" + "--:|" * len(builds))
     for statement in [*STATEMENTS, "all at once"]:
-        cells = [f"{size}{f' ({failed} refused)' if failed else ''}" for size, failed in (measured[name][statement] for name in builds)]
+        cells = []
+        for name in builds:
+            anonymous, resident, failed = (max(sizes) for sizes in zip(*(turn[name][statement] for turn in rounds)))
+            cells.append(f"{anonymous}, {resident}{f' ({failed} refused)' if failed else ''}")
         print(f"| {statement} | " + " | ".join(cells) + " |")
 
 

@@ -1,6 +1,6 @@
 //! The memory budget of the process, and the measures above it.
 
-use crate::resident::overhead;
+use crate::resident::{excess, overhead};
 use crate::tracker::used;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -45,11 +45,11 @@ pub fn budget() -> usize {
     BUDGET.load(Relaxed)
 }
 
-/// Returns true if the process uses more than its budget.
+/// Returns true if the process uses more than its budget: its live bytes, or by far its resident size.
 #[must_use]
 #[inline]
 pub fn is_over_budget() -> bool {
-    used() > budget()
+    used() > budget() || excess() > 0
 }
 
 /// Returns true if `bytes` more fit below 90 % of the budget, after caches were shrunk if necessary.
@@ -92,7 +92,7 @@ pub fn reclaim(bytes: usize) -> usize {
 
 /// Shrinks caches if the process is over its budget, and stops the statement with the most bytes if that is not enough.
 pub fn stop_largest() {
-    let (budget, over) = (budget(), used().saturating_sub(budget()));
+    let (budget, over) = (budget(), used().saturating_sub(budget()).max(excess()));
     if over == 0 || reclaim(over) >= over {
         return;
     }
@@ -169,9 +169,11 @@ mod tests {
         assert!(has_room(1 << 29));
         let resident = AtomicUsize::new(1 << 32);
         check_resident(|| resident.load(Relaxed), || resident.store(3 << 30, Relaxed));
+        assert!(!has_room(1 << 29) && is_over_budget());
+        check_resident(|| resident.load(Relaxed), || resident.store(9 << 28, Relaxed));
         assert!(!has_room(1 << 29) && !is_over_budget());
         check_resident(|| resident.load(Relaxed), || resident.store(1 << 30, Relaxed));
-        assert!(has_room(1 << 29));
+        assert!(has_room(1 << 29) && !is_over_budget());
         set_budget(usize::MAX);
         check_resident(|| 1 << 40, || unreachable!("the budget is larger"));
         assert!(has_room(usize::MAX / 4));

@@ -4,28 +4,42 @@ use crate::budget::budget;
 use crate::tracker::used;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Resident bytes beyond the live bytes while the resident size is above the budget, else 0.
+/// Above this part of the budget, in percent, freed pages go back to the system and the overhead counts.
+const SOFT_PERCENT: usize = 90;
+/// Above this part of the budget, in percent, the process is over its budget whatever its live bytes are.
+const HARD_PERCENT: usize = 115;
+
+/// Resident bytes beyond the live bytes while the resident size is above the soft limit, else 0.
 static OVERHEAD: AtomicUsize = AtomicUsize::new(0);
+/// Resident bytes beyond the hard limit.
+static EXCESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the resident bytes beyond the live bytes that [`has_room`](crate::has_room) counts as used.
 pub(crate) fn overhead() -> usize {
     OVERHEAD.load(Relaxed)
 }
 
+/// Returns the resident bytes beyond 115 % of the budget at the last check.
+pub(crate) fn excess() -> usize {
+    EXCESS.load(Relaxed)
+}
+
 /// Compares the resident size of the process with the budget.
 ///
-/// Above the budget, `purge` returns freed pages to the system. If the resident size is still above the budget, its
-/// difference to the live bytes counts as used until the next call: operators spill earlier, caches shrink, and no
-/// statement is stopped for it. `resident` returns the resident bytes.
+/// Above 90 % of the budget, `purge` returns freed pages to the system if they may be more than a sixteenth of it. If the
+/// resident size is still above 90 %, its difference to the live bytes counts as used until the next call: operators
+/// spill earlier and caches shrink. Above 115 % the largest statement is stopped, as if the live bytes were above the
+/// budget. `resident` returns the resident bytes.
 pub fn check_resident(resident: impl Fn() -> usize, purge: impl FnOnce()) {
-    let overhead = if resident() <= budget() {
-        0
-    } else {
+    let percent = |percent: usize| (budget() / 100).saturating_mul(percent);
+    let mut size = resident();
+    if size > percent(SOFT_PERCENT) && size.saturating_sub(used()) > budget() / 16 {
         purge();
-        let resident = resident();
-        if resident <= budget() { 0 } else { resident.saturating_sub(used()) }
-    };
+        size = resident();
+    }
+    let overhead = if size > percent(SOFT_PERCENT) { size.saturating_sub(used()) } else { 0 };
     OVERHEAD.store(overhead, Relaxed);
+    EXCESS.store(size.saturating_sub(percent(HARD_PERCENT)), Relaxed);
 }
 
 /// Returns the bytes of anonymous memory of the process that are resident; 0 where the system has no `/proc`.

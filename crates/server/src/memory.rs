@@ -10,8 +10,8 @@ use std::time::Duration;
 use std::{env, io, thread};
 use tidalite_memory::{check_resident, purge, resident_bytes};
 
-/// A sort frees and allocates up to 1 GiB a second, a tenth of it between two checks.
-const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// A sort frees and allocates up to 1 GiB a second, a twentieth of it between two checks.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// In milliseconds: longer than the time between two merges of a table that rows pour into, shorter than anybody wonders
 /// where the memory of a large query went.
@@ -30,7 +30,7 @@ pub fn keep() {
     let _ = Command::new(program).arg0(name).args(arguments).env(KEPT.0, KEPT.1).exec();
 }
 
-/// Starts a thread that returns freed pages to the system while the resident size is above `memory.bytes`. The thread runs
+/// Starts a thread that returns freed pages to the system while the resident size is near `memory.bytes`. The thread runs
 /// until the process ends.
 ///
 /// # Errors

@@ -161,7 +161,7 @@ fn print_check(report: &CheckReport) {
     }
     let CheckReport { tables, segments, rows, commits, .. } = report;
     let found = count_of_problems(report.problems.len());
-    print_out!("{found}: {tables} tables, {segments} segments of {rows} rows, {commits} commits in the log");
+    print_out!("{found}: {tables} tables, {rows} rows in {segments} segments, {commits} commits in the log");
 }
 
 fn count_of_problems(count: usize) -> String {

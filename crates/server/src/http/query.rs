@@ -110,7 +110,8 @@ async fn run(
     started: Instant,
 ) -> Result<Response<Body>> {
     if sql.trim().is_empty() {
-        return Err(Error::new(ErrorKind::Invalid, "empty query"));
+        let hint = "the parameter query of the URL or of a form is the statement";
+        return Err(Error::new(ErrorKind::Invalid, "empty query").with_hint(hint));
     }
     let headers = &head.headers;
     let wire = head.extensions.get::<Wire>().cloned();

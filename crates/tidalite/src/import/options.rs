@@ -297,7 +297,8 @@ impl ImportOptions {
         if self.on_bad == OnBad::Null {
             refuse_other_encodings(sample)?;
         }
-        let mut plan = CsvPlan::new(sample, is_whole, table, schema, self.known.clone(), self.partition_by)?;
+        let known = Known { skips_bad: self.on_bad == OnBad::Skip, ..self.known.clone() };
+        let mut plan = CsvPlan::new(sample, is_whole, table, schema, known, self.partition_by)?;
         plan.detected.format.ignores_extra = self.ignores_extra;
         (plan.on_bad, plan.rejects_max) = (self.on_bad, self.rejects_max);
         Ok(plan)

@@ -24,6 +24,8 @@ const EXAMPLE_CHARS: usize = 64;
 const EXACT_DOUBLE: u64 = 1 << 53;
 /// Maximum number of digits of a DECIMAL.
 const DECIMAL_DIGITS: usize = 38;
+/// If bad records are skipped, one in this many values of a column of times may be something else.
+const VALUES_PER_BAD: usize = 100;
 
 /// Properties common to all sampled strings of a column.
 #[derive(Clone, Debug, Default)]
@@ -45,17 +47,28 @@ pub(super) struct Facts {
     has_false: bool,
     /// The first string whose type differs from the type of the strings before it.
     breaker: Option<String>,
+    /// Rows with a value that is not a time, in a column of times.
+    bad: usize,
 }
 
 const TIMES: u32 = TIME | DAY_FIRST | MONTH_FIRST | COMPACT;
 
 impl Facts {
-    pub(super) fn new(rows: &[Record], column: usize, nulls: &Nulls) -> Facts {
+    pub(super) fn new(rows: &[Record], column: usize, nulls: &Nulls, skips_bad: bool) -> Facts {
+        let texts = || rows.iter().filter_map(|row| text_of(row, column, nulls));
+        let facts = Facts::of(texts());
+        if !skips_bad || facts.bits & TIMES != 0 {
+            return facts;
+        }
+        let times = Facts::of(texts().filter(|text| value_of(text).bits & (TIMES & !COMPACT) != 0));
+        let bad = facts.values - times.values;
+        if bad * VALUES_PER_BAD <= facts.values && times.bits & TIMES != 0 { Facts { bad, ..times } } else { facts }
+    }
+
+    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Facts {
         let all = u32::MAX;
         let mut facts = Facts { bits: all, time_bits: all, number_bits: all, ..Facts::default() };
-        for text in rows.iter().filter_map(|row| text_of(row, column, nulls)) {
-            facts.add(text);
-        }
+        texts.for_each(|text| facts.add(text));
         facts
     }
 
@@ -130,16 +143,20 @@ pub(super) fn choose(
     known: &Known,
 ) -> Result<Vec<Choice>> {
     let nulls = &format.nulls;
-    let all: Vec<Facts> = (0..columns.len()).map(|i| Facts::new(rows, i, nulls)).collect();
+    let all: Vec<Facts> = (0..columns.len()).map(|i| Facts::new(rows, i, nulls, known.skips_bad)).collect();
     let file = FileStyle::new(&all, format, known);
     let mut choices = Vec::with_capacity(columns.len());
     for (i, (column, facts)) in columns.iter_mut().zip(all).enumerate() {
         let is_said = column.column_type.is_some();
-        let why = match column.column_type {
+        let mut why = match column.column_type {
             Some(column_type) => typed(column, column_type, &facts, &file, known)?,
             None => untyped(column, &facts, rows, i, nulls, &file, known)?,
         };
-        let finding = Finding { why, examples: examples(rows, i, nulls), nulls: rows.len() - facts.values };
+        if facts.bad > 0 {
+            why.push_str(&format!("; {} of {} values are not", facts.bad, facts.values + facts.bad));
+        }
+        let nulls_found = rows.len() - facts.values - facts.bad;
+        let finding = Finding { why, examples: examples(rows, i, nulls), nulls: nulls_found };
         choices.push(Choice { facts, finding, is_said });
     }
     Ok(choices)

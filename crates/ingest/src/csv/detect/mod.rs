@@ -69,6 +69,8 @@ pub struct Known {
     pub is_exact: bool,
     /// All types and notations are given: rows are not examined.
     pub is_complete: bool,
+    /// Records with invalid values are skipped: a few other values in a column of times do not make it text.
+    pub skips_bad: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -204,3 +204,18 @@ fn a_date_and_a_time_are_one_timestamp() {
     }
     assert!(refused("day,v\n20240131,1\n", &known).contains("\"clock\" is not in the file"));
 }
+
+#[test]
+fn a_bad_value_among_many_times_does_not_make_the_column_text_if_bad_records_are_skipped() {
+    let known = Known { skips_bad: true, ..Known::default() };
+    let file = |bad: usize| {
+        let good: String = (0..200).map(|n| format!("2024-01-01T00:{:02}:{:02},{n}\n", n / 60, n % 60)).collect();
+        format!("ts,v\n{good}{}", "yesterday,1\n".repeat(bad))
+    };
+    let (types, detected) = found(&file(2), &known).unwrap();
+    assert_eq!((&types[0][..], detected.timestamp.as_deref()), ("ts TIMESTAMP auto", Some("ts")));
+    assert!(detected.findings[0].why.contains("2 of 202 values are not"), "{:?}", detected.findings[0]);
+    // Too many, or without the option: text.
+    assert_eq!(found(&file(3), &known).unwrap().0[0], "ts VARCHAR");
+    assert_eq!(columns(&file(2))[0], "ts VARCHAR");
+}
