@@ -14,6 +14,8 @@ from .writers import HOSTS, TABLES, guarded
 
 PANELS = 6
 OPENED_TOGETHER = 50
+# The server closes an HTTP connection without a request for five minutes.
+KEEP_ALIVE_S = 240
 
 
 def lookup(table, writer):
@@ -110,6 +112,17 @@ async def open_idle(plan, number, record):
     return kind, client
 
 
+async def keep_alive(plan, idle, record):
+    """Sends a request on each idle HTTP connection before the server closes it, as connection pools do."""
+    due = time.monotonic() + KEEP_ALIVE_S
+    while due < plan.end:
+        await until(due)
+        for kind, client in idle:
+            if kind == "HTTP":
+                await guarded(client.ask(http_request("GET", "/ping")), record, "idle HTTP, kept alive")
+        due += KEEP_ALIVE_S
+
+
 async def use_idle(number, kind, client):
     """Checks that an idle connection still works, and closes it."""
     if kind == "HTTP":
@@ -139,7 +152,8 @@ async def together(count, make, record, who):
 async def run(plan, record):
     snapshots = asyncio.create_task(record.snapshots())
     idle = await together(plan.idle, lambda number: open_idle(plan, number, record), record, "idle, at its opening")
-    await asyncio.gather(*(guarded(busy(plan, number, record), record, "busy") for number in range(plan.busy)),
+    await asyncio.gather(keep_alive(plan, idle, record),
+                         *(guarded(busy(plan, number, record), record, "busy") for number in range(plan.busy)),
                          *(guarded(dashboard(plan, number, record), record, "dashboard") for number in range(plan.dashboards)))
     await until(plan.end)
     used = await together(len(idle), lambda number: use_idle(number, *idle[number]), record, "idle, at its use")
