@@ -1,5 +1,6 @@
 //! COPY between a table and a client: `FROM STDIN`, `TO STDOUT`. The protocol layer supplies the bytes of the client.
 
+use crate::threads::spawn_detached;
 use crate::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
 use std::io::Read;
@@ -42,8 +43,7 @@ impl CopyIn {
         let (done, answer) = oneshot::channel();
         let incoming = Box::new(Incoming { pieces: receiver, piece: Vec::new(), at: 0, has_ended: false });
         let token = cancel.clone();
-        let thread = std::thread::Builder::new().name("tidalite-copy".to_owned());
-        let started = thread.spawn(move || drop(done.send(work(incoming, token))));
+        let started = spawn_detached("tidalite-copy", move || drop(done.send(work(incoming, token))));
         started.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))?;
         Ok(CopyIn { pieces, done: answer, cancel })
     }

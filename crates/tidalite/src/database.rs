@@ -395,7 +395,8 @@ impl Inner {
         // The commit thread started last; the previous thread, if any, stops by itself now.
         let mut threads: Vec<_> = lock(&self.threads).drain(..).collect();
         let commit_thread = threads.pop();
-        let mut is_well = threads.into_iter().all(|t| t.join().is_ok());
+        // Every thread is joined, also after one that panicked.
+        let mut is_well = threads.into_iter().fold(true, |is_well, thread| thread.join().is_ok() && is_well);
         let finished = lock(&self.jobs).finish();
         is_well &= commit_thread.is_none_or(|t| t.join().is_ok());
         if !is_well {

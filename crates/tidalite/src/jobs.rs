@@ -13,6 +13,7 @@ mod seal;
 mod watch;
 
 use crate::shared::Shared;
+use crate::threads::on_threads;
 use crate::writer::{Requests, Work, submit};
 use crate::{Error, Result};
 use compact::Compactions;
@@ -576,16 +577,6 @@ fn now() -> i64 {
 
 fn threads_of(count: usize) -> Threads<'static> {
     Threads { count, on: &on_threads }
-}
-
-/// Runs `work` on `count` threads, including this one.
-fn on_threads(count: usize, work: &(dyn Fn() + Sync)) {
-    std::thread::scope(|scope| {
-        for _ in 1..count {
-            scope.spawn(work);
-        }
-        work();
-    });
 }
 
 fn panicked() -> Error {

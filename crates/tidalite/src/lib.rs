@@ -24,6 +24,7 @@ pub mod restore;
 pub mod session;
 mod shared;
 mod syntax;
+mod threads;
 pub mod transaction;
 mod views;
 mod writer;
@@ -38,6 +39,7 @@ pub use session::{
 };
 pub use shared::DatabaseState;
 pub use syntax::validate;
+pub use threads::spawn_detached;
 pub use tidalite_ingest::line;
 pub use tidalite_kernels::{DECIMAL_BYTES, ask_for_long_turns, ask_for_short_turns, short_decimal, short_decimals};
 pub use tidalite_query::bytes_of_rows as row_bytes;

@@ -151,8 +151,7 @@ pub fn upload(
 }
 
 fn start(run: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    let started = std::thread::Builder::new().name("import".to_owned()).spawn(run);
-    started.map(|_| ()).map_err(|e| format!("could not start a thread: {e}"))
+    tidalite::spawn_detached("import", run).map_err(|e| format!("could not start a thread: {e}"))
 }
 
 /// How many there are, the first included. An error takes the place of the piece that could not be read.

@@ -3,6 +3,7 @@
 use super::pieces::{Piece, Pieces, Reader};
 use super::window::Window;
 use super::{CsvPlan, OnBad};
+use crate::threads::spawn_detached;
 use crate::{Error, ErrorKind, Result};
 use futures::executor::block_on;
 use futures::future::BoxFuture;
@@ -151,8 +152,7 @@ impl Progress {
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(|_| ()).map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))
+    spawn_detached(name, run).map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))
 }
 
 fn parser(plan: &CsvPlan, number: u64) -> CsvParser {
