@@ -40,6 +40,17 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
+    /// Creates the error for a text that is no value of a type.
+    ///
+    /// A date with a month or day that does not exist has PostgreSQL's code for it.
+    pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
+        let is_time = type_name == "DATE" || type_name.starts_with("TIME");
+        let is_overflow = is_time && is_date_shaped(text.trim());
+        let code = if is_overflow { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState::INVALID_TEXT_REPRESENTATION };
+        let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
+        error.about(format!("'{text}")).with_code(code)
+    }
+
     /// Creates the error for a sum of integers that may exceed 64 bits.
     pub(crate) fn sum_past_end() -> Error {
         Error { is_of_sum: true, ..Error::invalid("value out of range: the sum does not fit LONG") }
@@ -99,6 +110,15 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+}
+
+/// Returns true for a year, a month and a day in digits, perhaps with more behind them.
+fn is_date_shaped(text: &str) -> bool {
+    let mut parts = text.splitn(3, '-');
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    parts.next().is_some_and(|year| year.len() >= 4 && is_number(year))
+        && parts.next().is_some_and(is_number)
+        && parts.next().is_some_and(|rest| rest.bytes().next().is_some_and(|b| b.is_ascii_digit()))
 }
 
 impl From<tidalite_storage::Error> for Error {

@@ -5,8 +5,10 @@
 //! written.
 
 use crate::dialect::TidaliteDialect;
-use crate::{Error, Result};
+use crate::{Error, Result, door};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use std::sync::Arc;
 use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::{ColumnType, ErrorKind};
 
@@ -297,6 +299,21 @@ pub(crate) fn bind_types(
         out.extend(words.into_iter().map(|word| TokenWithSpan::new(word, token.span)));
     }
     out
+}
+
+/// Returns the types of parameters as fields of a plan, as [`bind_types`] writes them.
+pub(crate) fn fields(types: &[Option<ColumnType>], given: &[Option<PgType>]) -> Vec<Option<FieldRef>> {
+    let plain = |data_type| Arc::new(Field::new("", data_type, true));
+    let field = |(n, known): (usize, &Option<ColumnType>)| match (known, given.get(n).copied().flatten()) {
+        (Some(ColumnType::Byte | ColumnType::Short | ColumnType::Int), _) => {
+            Some(door::field("", ColumnType::Long, true))
+        }
+        (Some(column_type), _) => Some(door::field("", *column_type, true)),
+        (None, Some(pg_type::INTERVAL)) => Some(plain(DataType::Interval(IntervalUnit::MonthDayNano))),
+        (None, Some(pg_type::TIME)) => Some(plain(DataType::Time64(TimeUnit::Nanosecond))),
+        _ => None,
+    };
+    types.iter().enumerate().map(field).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ impl SqlState {
     pub const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
     pub const CARDINALITY_VIOLATION: SqlState = SqlState("21000");
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = SqlState("22003");
+    pub const DATETIME_FIELD_OVERFLOW: SqlState = SqlState("22008");
     pub const DIVISION_BY_ZERO: SqlState = SqlState("22012");
     pub const INVALID_REGULAR_EXPRESSION: SqlState = SqlState("2201B");
     pub const INVALID_PARAMETER_VALUE: SqlState = SqlState("22023");

@@ -6,9 +6,12 @@ use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::functions::array_part;
-use datafusion::common::ScalarValue;
+use crate::plan::with_doubles;
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::planner::{PlannerResult, RawFieldAccessExpr};
-use datafusion::logical_expr::{Expr, GetFieldAccess, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, ExprKind, Ident, Literal, Subscript};
 
@@ -23,6 +26,17 @@ fn levels(value: &ast::Expr) -> usize {
     }
 }
 
+/// Gives NULL among the items of an array the type of the first other item.
+fn with_typed_nulls(items: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+    let fields = items.iter().map(|item| Ok(item.to_field(schema)?.1)).collect::<Result<Vec<_>>>()?;
+    let Some(known) = fields.iter().find(|field| !field.data_type().is_null()).cloned() else { return Ok(items) };
+    let typed = |(item, field): (Expr, FieldRef)| match field.data_type().is_null() {
+        true => Expr::Cast(Cast::new_from_field(Box::new(item), known.clone())),
+        false => item,
+    };
+    Ok(items.into_iter().zip(fields).map(typed).collect())
+}
+
 /// The end of a slice without an upper bound: no array is longer.
 const LAST: i64 = i32::MAX as i64;
 
@@ -33,8 +47,9 @@ impl Binder<'_> {
         self.array_of(items, place.scope.schema.as_ref())
     }
 
-    pub(super) fn array_of(&self, items: Vec<Expr>, schema: &datafusion::common::DFSchema) -> Result<Expr> {
-        let mut items = items;
+    pub(super) fn array_of(&self, items: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
+        let items = with_typed_nulls(items, schema)?;
+        let mut items = with_doubles(&items, schema).unwrap_or(items);
         for planner in self.state.expr_planners() {
             match planner.plan_array_literal(items, schema)? {
                 PlannerResult::Planned(expr) => return Ok(expr),
@@ -49,10 +64,6 @@ impl Binder<'_> {
         if values.iter().map(levels).max() >= Some(ROW_LEVELS_MAX) {
             let message = format!("rows are nested more than {ROW_LEVELS_MAX} levels deep");
             return Err(Error::invalid(message).at(span.start as usize).into());
-        }
-        let is_plain = |value: &ast::Expr| matches!(value.kind, ExprKind::Column(_) | ExprKind::Literal(_));
-        if !values.first().is_some_and(is_plain) {
-            return unsupported("row", span);
         }
         let mut values = self.exprs(values, place)?;
         for planner in self.state.expr_planners() {

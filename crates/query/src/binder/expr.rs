@@ -3,11 +3,12 @@
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::halves;
+use crate::functions::value_texts;
 use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction, TryCast};
-use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, BinaryOperator, CastKind, ExprKind, TypeName, WhenThen};
 
@@ -147,18 +148,26 @@ impl Binder<'_> {
             let bits = Expr::Literal(ScalarValue::Int64(Some(bits.into())), None);
             return self.scalar_call(crate::functions::geo::CUT, vec![self.expr(operand, place)?, bits]);
         }
-        let field = self.type_field(data_type)?;
         let value = self.expr(operand, place)?;
+        let field = self.type_field_for(data_type, &value, &place.scope.schema)?;
         if kind == CastKind::TryCast {
             return Ok(Expr::TryCast(TryCast::new_from_field(Box::new(value), field)));
         }
-        self.cast_to(value, field, place)
+        let value = self.cast_to(value, field, place)?;
+        match super::types::characters(data_type) {
+            Some(characters) => self.scalar_call("left", vec![value, lit(characters)]),
+            None => Ok(value),
+        }
     }
 
     /// Casts a value; an integer is a number of seconds for a timestamp in nanoseconds.
     pub(super) fn cast_to(&self, value: Expr, field: FieldRef, place: Place) -> Result<Expr> {
         let is_nanos = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, None));
         let is_seconds = is_nanos && value.get_type(&place.scope.schema)? == DataType::Int64;
+        let from = value.get_type(&place.scope.schema)?;
+        if let Some(name) = text_cast(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..))) {
+            return self.scalar_call(name, vec![value]);
+        }
         let value = match is_seconds {
             true => Expr::Cast(Cast::new(Box::new(value), DataType::Timestamp(TimeUnit::Second, None))),
             false => value,
@@ -223,4 +232,16 @@ fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
         return parts.into_iter().reduce(join).ok_or_else(missing);
     }
     halves(parts, &join).ok_or_else(missing)
+}
+
+/// Returns the function of a cast between text and an array or bytes.
+fn text_cast(from: &DataType, to: &DataType) -> Option<&'static str> {
+    let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
+    match (from, to) {
+        (DataType::List(_), to) if is_text(to) => Some(value_texts::ARRAY_OUT),
+        (from, to) if is_bytes(from) && is_text(to) => Some(value_texts::BYTES_OUT),
+        (from, to) if is_text(from) && is_bytes(to) => Some(value_texts::BYTES_IN),
+        _ => None,
+    }
 }

@@ -3,7 +3,7 @@
 //! The text is taken from the statement by the span of the expression, with keywords in upper case, names folded, and
 //! one space between operators and operands.
 
-use super::Binder;
+use super::{Arguments, Binder};
 use super::names::folded;
 use crate::Parameter;
 use tidalite_sql::ast::{Expr, ExprKind, SpecialCall, UnaryOperator};
@@ -183,7 +183,8 @@ impl Binder<'_> {
     /// Returns the constant that stands for `$1`.
     fn parameter_text(&self, written: &str) -> String {
         let number: Option<usize> = written[1..].parse().ok();
-        match number.and_then(|number| self.values.get(number.checked_sub(1)?)) {
+        let Arguments::Values(values) = self.arguments else { return written.to_owned() };
+        match number.and_then(|number| values.get(number.checked_sub(1)?)) {
             Some(Parameter::Null) => "NULL".to_owned(),
             Some(Parameter::Boolean(value)) => value.to_string(),
             Some(Parameter::Long(value)) => value.to_string(),

@@ -42,6 +42,7 @@ mod window_join;
 mod with;
 
 use crate::{Error, Parameter};
+use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::DataFusionError;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -49,12 +50,19 @@ use scope::Env;
 use tables::Tables;
 use tidalite_sql::{Span, ast};
 
-/// A query as the parser of [`tidalite_sql`] read it, with values for its parameters.
+/// A query as the parser of [`tidalite_sql`] read it, with what is known of its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub query: ast::Query,
-    /// The values of `$1`, `$2`, ….
-    pub values: Vec<Parameter>,
+    pub arguments: Arguments,
+}
+
+/// What `$1`, `$2`, … stand for.
+#[derive(Clone, Debug)]
+pub(crate) enum Arguments {
+    Values(Vec<Parameter>),
+    /// A query that is only described has types, as far as they are known.
+    Types(Vec<Option<FieldRef>>),
 }
 
 /// The reason why a query was not bound.
@@ -98,7 +106,7 @@ struct Binder<'a> {
     tables: &'a Tables,
     /// The text of the statement, from which columns take their names.
     text: &'a str,
-    values: &'a [Parameter],
+    arguments: &'a Arguments,
 }
 
 /// Builds the plan of a query.
@@ -108,6 +116,10 @@ struct Binder<'a> {
 /// # Errors
 /// The query is not valid, or has a form that the binder does not know yet.
 pub(crate) fn bind(state: &SessionState, tables: &Tables, text: &str, tree: &Tree) -> Result<LogicalPlan> {
-    let binder = Binder { state, tables, text, values: &tree.values };
-    binder.statement(&tree.query, &Env::default())
+    let binder = Binder { state, tables, text, arguments: &tree.arguments };
+    let plan = binder.statement(&tree.query, &Env::default())?;
+    match tree.arguments {
+        Arguments::Values(_) => Ok(plan),
+        Arguments::Types(_) => Ok(parameters::with_inferred_types(plan)?),
+    }
 }

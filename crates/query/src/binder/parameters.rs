@@ -1,34 +1,48 @@
-//! Values of parameters, as constants.
+//! Parameters: values as constants, types as NULL of the type.
 
 use super::operators::text;
-use super::{Binder, Result, unsupported};
+use super::{Arguments, Binder, Result, unsupported};
 use crate::{Error, Parameter, door};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::Cast;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::expr::{Cast, Placeholder};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan, lit};
 use tidalite_sql::Span;
 use tidalite_types::ErrorKind;
 
 impl Binder<'_> {
     /// Returns the value of `$number`.
     pub(super) fn value_of(&self, number: u32, span: Span) -> Result<&Parameter> {
+        let Arguments::Values(values) = self.arguments else { return unsupported("value of a parameter", span) };
         let at = (number as usize).checked_sub(1);
-        at.and_then(|at| self.values.get(at)).ok_or_else(|| {
+        at.and_then(|at| values.get(at)).ok_or_else(|| {
             let error = Error::new(ErrorKind::NotFound, format!("there is no parameter ${number}"));
             error.at(span.start as usize).into()
         })
     }
 
     pub(super) fn parameter(&self, number: u32, span: Span) -> Result<Expr> {
-        self.constant(self.value_of(number, span)?, span)
+        let Arguments::Types(types) = self.arguments else {
+            return self.constant(self.value_of(number, span)?, span);
+        };
+        let known = (number as usize).checked_sub(1).and_then(|at| types.get(at)).cloned().flatten();
+        let null = || Box::new(Expr::Literal(ScalarValue::Null, None));
+        Ok(match known {
+            Some(field) => Expr::Cast(Cast::new_from_field(null(), field)),
+            None => Expr::Placeholder(Placeholder::new_with_field(format!("${number}"), None)),
+        })
     }
 
     /// Returns a parameter as items of IN: a list stands for its items.
     pub(super) fn parameter_items(&self, number: u32, span: Span) -> Result<Vec<Expr>> {
-        match self.value_of(number, span)? {
-            Parameter::List(items) => items.iter().map(|item| self.constant(item, span)).collect(),
-            value => Ok(vec![self.constant(value, span)?]),
+        match self.arguments {
+            Arguments::Values(_) => match self.value_of(number, span)? {
+                Parameter::List(items) => items.iter().map(|item| self.constant(item, span)).collect(),
+                value => Ok(vec![self.constant(value, span)?]),
+            },
+            Arguments::Types(_) => Ok(vec![self.parameter(number, span)?]),
         }
     }
 
@@ -72,4 +86,17 @@ impl Binder<'_> {
         }
         self.number(unsigned, digits.starts_with('-'), span)
     }
+}
+
+/// Gives parameters without a type the type of what they are compared with.
+pub(super) fn with_inferred_types(plan: LogicalPlan) -> datafusion::common::Result<LogicalPlan> {
+    let inferred = plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let inferred = node.map_expressions(|expr| {
+            let (expr, has_parameters) = expr.infer_placeholder_types(&schema)?;
+            Ok(if has_parameters { Transformed::yes(expr) } else { Transformed::no(expr) })
+        })?;
+        if inferred.transformed { inferred.map_data(LogicalPlan::recompute_schema) } else { Ok(inferred) }
+    });
+    Ok(inferred?.data)
 }

@@ -6,6 +6,7 @@ use super::{Binder, Result, unsupported};
 use crate::Parameter;
 use crate::dialect::INTERVAL;
 use crate::functions::guarded::array_has;
+use crate::functions::value_texts::SIMILAR_TO_ESCAPE;
 use datafusion::common::ScalarValue;
 use datafusion::functions_nested::expr_fn::{array_max, array_min, array_position, cardinality};
 use datafusion::logical_expr::expr::{InList, Like};
@@ -64,10 +65,13 @@ impl Binder<'_> {
         };
         let value = self.expr(operand, place)?;
         if *kind == LikeKind::Similar {
-            let ExprKind::Literal(Literal::Text(pattern)) = &pattern.kind else {
-                return unsupported("SIMILAR TO of a computed pattern", expr.span);
+            let regex = match (&pattern.kind, escape) {
+                (ExprKind::Literal(Literal::Text(pattern)), escape) => {
+                    text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\'))))
+                }
+                (_, None) => self.scalar_call(SIMILAR_TO_ESCAPE, vec![self.expr(pattern, place)?])?,
+                (_, Some(_)) => return unsupported("SIMILAR TO of a computed pattern with ESCAPE", expr.span),
             };
-            let regex = text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\'))));
             let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
             return self.operator(op, value, regex, &place.scope.schema, expr.span);
         }

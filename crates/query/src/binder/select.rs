@@ -6,8 +6,9 @@ use super::window_join::has_window_join;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use datafusion::common::DFSchema;
+use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
-use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, SortExpr, lit};
 use std::sync::Arc;
 use tidalite_sql::ast::{self, Distinct, OrderBy, Projection, Select, SelectItem};
 use tidalite_types::SqlState;
@@ -161,6 +162,10 @@ fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -
     let is_grouped = clauses.groups.is_some() || !aggregates.is_empty();
     let (plan, clauses) = match is_grouped {
         true => grouped(input, clauses, aggregates)?,
+        // A condition without columns: all rows are one group, and there need not be an aggregate.
+        false if clauses.having.as_ref().is_some_and(|having| !having.any_column_refs()) => {
+            grouped(input, clauses, vec![count(lit(1_i64))])?
+        }
         false if clauses.having.is_some() => {
             let text = "columns in HAVING must appear in the GROUP BY clause or be used in an aggregate function";
             return Err(Error::invalid(text).about("having").with_code(SqlState::GROUPING_ERROR).into());

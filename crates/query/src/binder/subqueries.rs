@@ -4,10 +4,11 @@ use super::operators::comparison;
 use super::scope::Place;
 use super::{Binder, Result};
 use crate::Error;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ExprSchema, ScalarValue, Spans};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, cast, lit, when};
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Quantifier, Query};
 use tidalite_types::SqlState;
@@ -42,7 +43,8 @@ impl Binder<'_> {
             return self.row_in(values, query, negated, place);
         }
         let subquery = self.single_column(query, place)?;
-        Ok(Expr::InSubquery(InSubquery::new(Box::new(self.expr(operand, place)?), subquery, negated)))
+        let (value, subquery) = alike(self.expr(operand, place)?, subquery, place)?;
+        Ok(Expr::InSubquery(InSubquery::new(Box::new(value), subquery, negated)))
     }
 
     /// Binds `(x, y) IN (SELECT a, b …)`: true if a row is equal, else NULL if a row may be equal.
@@ -102,9 +104,24 @@ impl Binder<'_> {
             Quantifier::Any => SetQuantifier::Any,
             Quantifier::All => SetQuantifier::All,
         };
-        let left = Box::new(self.expr(left, place)?);
-        Ok(Expr::SetComparison(SetComparison::new(left, subquery, comparison(op)?, quantifier)))
+        let (left, subquery) = alike(self.expr(left, place)?, subquery, place)?;
+        Ok(Expr::SetComparison(SetComparison::new(Box::new(left), subquery, comparison(op)?, quantifier)))
     }
+}
+
+/// Casts a decimal to a double, if a double is compared with the column of a sub-query and one of them is a decimal.
+fn alike(value: Expr, subquery: Subquery, place: Place) -> Result<(Expr, Subquery)> {
+    let own = value.get_type(&place.scope.schema)?;
+    let (table, theirs) = subquery.subquery.schema().qualified_field(0);
+    if own.is_decimal() && theirs.data_type().is_floating() {
+        return Ok((cast(value, DataType::Float64), subquery));
+    }
+    if !own.is_floating() || !theirs.data_type().is_decimal() || matches!(value, Expr::Literal(..)) {
+        return Ok((value, subquery));
+    }
+    let double = cast(Expr::from((table, theirs)), DataType::Float64).alias_qualified(table.cloned(), theirs.name());
+    let plan = LogicalPlanBuilder::from(subquery.subquery.clone()).project(vec![double])?.build()?;
+    Ok((value, Subquery { subquery: Arc::new(plan), ..subquery }))
 }
 
 /// Returns EXISTS of the rows for which `hit` is true.

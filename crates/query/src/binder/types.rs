@@ -3,9 +3,11 @@
 use super::names::folded;
 use super::{Binder, Result, unsupported};
 use crate::functions::geo;
-use crate::{Error, door};
+use crate::{Error, Parameter, door};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit as ArrowUnit};
+use datafusion::common::DFSchema;
 use datafusion::common::datatype::FieldExt;
+use datafusion::logical_expr::{Expr, ExprSchemable};
 use std::sync::Arc;
 use tidalite_sql::ast::{TypeArg, TypeName};
 use tidalite_types::pg_type::{self, PgType};
@@ -21,19 +23,49 @@ const LONG_DECIMAL_DIGITS: u8 = 76;
 impl Binder<'_> {
     /// Returns the field that a cast to a type gives.
     pub(super) fn type_field(&self, written: &TypeName) -> Result<FieldRef> {
+        self.field_of_dims(written, written.dimensions.len())
+    }
+
+    /// Returns the field that a cast of a value to a type gives.
+    ///
+    /// An array type is of any number of dimensions, as in PostgreSQL: the value decides, if it is an array or a
+    /// constant text of one.
+    pub(super) fn type_field_for(&self, written: &TypeName, value: &Expr, schema: &DFSchema) -> Result<FieldRef> {
+        let dims = match (written.dimensions.len(), value) {
+            (0, _) => 0,
+            (_, Expr::Literal(text, _)) => text.try_as_str().flatten().map_or(0, dims_of_text),
+            _ => dims_of_type(&value.get_type(schema)?),
+        };
+        self.field_of_dims(written, if dims == 0 { written.dimensions.len() } else { dims })
+    }
+
+    fn field_of_dims(&self, written: &TypeName, dims: usize) -> Result<FieldRef> {
         let name = plain_name(written);
         let Some((own, mut field)) = field(&name, written)? else {
             let error = Error::new(ErrorKind::NotFound, format!("type \"{name}\" does not exist"));
             return Err(error.about(name).at(written.span.start as usize).into());
         };
-        for length in &written.dimensions {
-            if length.is_some() {
-                return unsupported("length of an array type", written.span);
-            }
+        if written.dimensions.iter().any(Option::is_some) {
+            return unsupported("length of an array type", written.span);
+        }
+        for _ in 0..dims {
             let list = if own { door::array_field(&field).map(Arc::new) } else { None };
             field = list.unwrap_or_else(|| field.into_list());
         }
         Ok(field)
+    }
+}
+
+/// Returns the number of braces that a text of an array begins with.
+fn dims_of_text(text: &str) -> usize {
+    let braces = text.bytes().filter(|b| !b.is_ascii_whitespace()).take_while(|b| *b == b'{').count();
+    braces.min(Parameter::DIMS_MAX as usize)
+}
+
+fn dims_of_type(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(item) => 1 + dims_of_type(item.data_type()),
+        _ => 0,
     }
 }
 
@@ -53,6 +85,15 @@ fn numbers(written: &TypeName) -> Option<Vec<u64>> {
         _ => None,
     };
     written.args.iter().map(number).collect()
+}
+
+/// Returns the length of a text type: a cast to `varchar(3)` keeps the first three characters, as in PostgreSQL.
+pub(super) fn characters(written: &TypeName) -> Option<i64> {
+    let is_text = matches!(plain_name(written).as_str(), "varchar" | "char") && written.dimensions.is_empty();
+    match numbers(written)?.as_slice() {
+        [length] if is_text => i64::try_from(*length).ok(),
+        _ => None,
+    }
 }
 
 /// Returns the field of a type without its dimensions, and whether the type is described by a column type.

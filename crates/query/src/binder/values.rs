@@ -4,8 +4,10 @@ use super::names::folded_parts;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
 use super::{Binder, Result};
+use crate::plan::with_doubles;
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -26,6 +28,7 @@ impl Binder<'_> {
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         for column in 0..width {
             self.type_column(rows, &mut values, column)?;
+            doubles_in_column(&mut values, column, &scope.schema);
         }
         let is_outer = |value: &Expr| value.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))));
         let mut has_outer = false;
@@ -69,6 +72,14 @@ impl Binder<'_> {
             _ => None,
         })
     }
+}
+
+/// Casts the decimals of a column with doubles.
+fn doubles_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema) {
+    let cells: Vec<Expr> = values.iter().filter_map(|row| row.get(column)).cloned().collect();
+    let Some(doubles) = with_doubles(&cells, schema) else { return };
+    let cells = values.iter_mut().filter_map(|row| row.get_mut(column));
+    cells.zip(doubles).for_each(|(cell, double)| *cell = double);
 }
 
 /// Returns rows of outer columns, which VALUES cannot have.

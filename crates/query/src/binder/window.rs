@@ -9,10 +9,10 @@ use crate::Error;
 use crate::dialect::WITHOUT_FRAME;
 use crate::functions::excluding;
 use datafusion::common::{Dependency, ScalarValue};
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
 use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit, when,
 };
 use tidalite_sql::Span;
 use tidalite_sql::ast::{
@@ -70,7 +70,7 @@ impl Binder<'_> {
         };
         let args = args.resolved(&name, signature)?;
         let null_treatment = null_treatment(call.nulls);
-        self.planned_window(RawWindowExpr {
+        let raw = RawWindowExpr {
             func_def,
             args,
             partition_by,
@@ -79,7 +79,23 @@ impl Binder<'_> {
             filter,
             null_treatment,
             distinct,
-        })
+        };
+        match matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..))) {
+            true if matches!(name.as_str(), "lag" | "lead") => self.neighbour_or_default(raw),
+            _ => self.planned_window(raw),
+        }
+    }
+
+    /// Binds `lag` or `lead` with a default that is not a constant: a value of the current row.
+    fn neighbour_or_default(&self, mut raw: RawWindowExpr) -> Result<Expr> {
+        let Some(default) = raw.args.pop() else { return self.planned_window(raw) };
+        let value = self.planned_window(raw.clone())?;
+        if raw.null_treatment == Some(NullTreatment::IgnoreNulls) {
+            return self.scalar_call("coalesce", vec![value, default]);
+        }
+        raw.args[0] = lit(true);
+        let has_row = self.planned_window(raw)?;
+        Ok(when(has_row.is_true(), value).otherwise(default)?)
     }
 
     fn planned_window(&self, raw: RawWindowExpr) -> Result<Expr> {

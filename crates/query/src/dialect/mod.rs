@@ -75,10 +75,10 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
-use crate::binder::Tree;
+use crate::binder::{Arguments, Tree};
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
-use crate::statement::{Name, Query, Statement};
+use crate::statement::{CreateTableAs, Insert, Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -97,7 +97,7 @@ const DEPTH_MAX: usize = 200;
 pub fn parse(sql: &str) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
-    Ok(with_tree(statement(tokens, words)?, tree, &[]))
+    Ok(with_tree(statement(tokens, words)?, tree, Arguments::Values(Vec::new())))
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -114,25 +114,43 @@ pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
     let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
-    Ok(with_tree(statement(tokens, words)?, tree, values))
+    Ok(with_tree(statement(tokens, words)?, tree, Arguments::Values(values.to_vec())))
 }
 
-/// Returns the statement with the tree of its query, if the statement is a query or explains one.
-fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, values: &[Parameter]) -> Statement {
-    use tidalite_sql::ast::Statement as Parsed;
-    let tree = match tree {
-        Parsed::Query(query) => *query,
-        Parsed::Explain(explain) => match explain.statement {
-            Parsed::Query(query) => *query,
-            _ => return statement,
-        },
-        _ => return statement,
-    };
-    let tree = Some(Arc::new(Tree { query: tree, values: values.to_vec() }));
+/// Returns the statement with the tree of its query, if it has one.
+fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, arguments: Arguments) -> Statement {
+    let Some(query) = query_in(tree) else { return statement };
+    let tree = Some(Arc::new(Tree { query, arguments }));
     match statement {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
+        Statement::Insert(insert) => Statement::Insert(Insert { query: Query { tree, ..insert.query }, ..insert }),
+        Statement::CreateTableAs(create) => {
+            Statement::CreateTableAs(CreateTableAs { query: Query { tree, ..create.query }, ..create })
+        }
         other => other,
+    }
+}
+
+/// Returns the query of a statement that returns, explains or inserts the rows of one.
+fn query_in(tree: tidalite_sql::ast::Statement) -> Option<tidalite_sql::ast::Query> {
+    use tidalite_sql::ast::{Body, InsertSource, Statement as Parsed, TableSource};
+    match tree {
+        Parsed::Query(query) => Some(*query),
+        Parsed::Explain(explain) => match explain.statement {
+            Parsed::Query(query) => Some(*query),
+            _ => None,
+        },
+        // Columns give VALUES their types.
+        Parsed::Insert(insert) if insert.with.is_none() => match insert.source {
+            InsertSource::Query(query) if !matches!(query.body, Body::Values(_)) => Some(*query),
+            _ => None,
+        },
+        Parsed::CreateTable(create) => match create.source {
+            TableSource::Query(query) => Some(*query),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -144,16 +162,13 @@ pub(crate) fn parse_unbound(
     types: &mut Vec<Option<ColumnType>>,
     given: &[Option<PgType>],
 ) -> Result<(Statement, Statement)> {
-    let (tokens, words) = words_of(sql)?;
+    let tree = syntax::tree(sql)?;
+    let (tokens, words) = folded(sql)?;
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
     let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
+    let typed = with_tree(typed, tree, Arguments::Types(parameters::fields(types, given)));
     Ok((statement(tokens, words)?, typed))
-}
-
-fn words_of(sql: &str) -> Result<(Vec<TokenWithSpan>, Arc<Words>)> {
-    syntax::validate(sql)?;
-    folded(sql)
 }
 
 /// Splits a text into tokens with folded words.

@@ -1,15 +1,14 @@
 //! What clients of PostgreSQL write in their own queries about tables and types, in plainer words.
 //!
 //! The prefix `pg_catalog.` of functions and types is removed, `OPERATOR(pg_catalog.~)` becomes `~`, and `COLLATE` is
-//! removed where it names the default byte order.
+//! removed where it names the default byte order. `[NOT] MATERIALIZED` of a WITH query is removed: it changes no result.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// `tokens` are folded.
 pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_about_catalog =
-        tokens.iter().any(|t| matches!(&t.token, Token::Word(w) if w.value.starts_with("pg_") || w.value == "collate"));
-    if !is_about_catalog {
+    let is_wanted = |word: &str| word.starts_with("pg_") || matches!(word, "collate" | "materialized");
+    if !tokens.iter().any(|t| matches!(&t.token, Token::Word(w) if is_wanted(&w.value))) {
         return tokens;
     }
     let tokens: Vec<_> = tokens.into_iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).collect();
@@ -20,7 +19,7 @@ pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if let Some((operator, taken)) = operator(rest) {
             out.push(operator);
             at += taken;
-        } else if let Some(taken) = collation(rest) {
+        } else if let Some(taken) = collation(rest).or_else(|| materialization(rest, &out)) {
             at += taken;
         } else if is_hidden(rest) {
             // `tableoid` and the system transaction columns are constant 0.
@@ -34,6 +33,15 @@ pub(super) fn plain(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     out
+}
+
+/// Returns the number of tokens of `[NOT] MATERIALIZED` between AS and a parenthesis.
+fn materialization(tokens: &[TokenWithSpan], before: &[TokenWithSpan]) -> Option<usize> {
+    let words = 1 + usize::from(is_word(tokens, 0, "not"));
+    let is_with_query = is_word(tokens, words - 1, "materialized")
+        && tokens.get(words).is_some_and(|t| t.token == Token::LParen)
+        && before.last().is_some_and(|t| is_word(std::slice::from_ref(t), 0, "as"));
+    is_with_query.then_some(words)
 }
 
 fn is_word(tokens: &[TokenWithSpan], n: usize, word: &str) -> bool {

@@ -244,10 +244,11 @@ fn long_number(value: &ValueWithSpan) -> Option<Expr> {
 
 /// Returns precision and scale of a number with more digits than a double keeps; `None` for other numbers.
 pub(crate) fn decimal_digits(digits: &str) -> Option<(u8, i8)> {
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     let count = whole.len() + fraction.len();
     let is_plain = [whole, fraction].iter().all(|part| part.bytes().all(|digit| digit.is_ascii_digit()));
-    if !is_plain || count <= DOUBLE_DIGITS || count > DECIMAL_DIGITS || digits.parse::<u64>().is_ok() {
+    if !is_plain || count <= DOUBLE_DIGITS || count > DECIMAL_DIGITS || unsigned.parse::<u64>().is_ok() {
         return None;
     }
     let number: f64 = digits.parse().ok()?;

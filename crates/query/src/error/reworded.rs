@@ -66,15 +66,14 @@ fn positions(message: &str) -> Option<Error> {
 }
 
 fn casts(message: &str) -> Option<Error> {
-    if let Some(rest) = message.split_once("annot cast string '").map(|(_, rest)| rest) {
+    let cast_text = ["annot cast string '", "annot cast value '"].iter().find_map(|start| message.split_once(start));
+    if let Some((_, rest)) = cast_text {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        let error = about(format!("invalid input for type {}: \"{text}\"", sql_type(name)), &format!("'{text}"));
-        return Some(error.with_code(SqlState::INVALID_TEXT_REPRESENTATION));
+        return Some(Error::invalid_text(&sql_type(name), text));
     }
     if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {
-        let error = about(format!("invalid input for type INTERVAL: \"{text}\""), &format!("'{text}"));
-        return Some(error.with_code(SqlState::INVALID_TEXT_REPRESENTATION));
+        return Some(Error::invalid_text("INTERVAL", text));
     }
     if let Some(rest) = message.split_once("an't cast value ").map(|(_, rest)| rest) {
         let (value, name) = rest.split_once(" to type ")?;

@@ -107,5 +107,5 @@ fn addresses(call: &Call, is_tried: bool) -> DFResult<ArrayRef> {
 }
 
 fn refused(name: &str, text: &str) -> DataFusionError {
-    Error::invalid(format!("invalid input for type {name}: \"{text}\"")).into()
+    Error::invalid_text(name, text).into()
 }

@@ -129,7 +129,7 @@ pub(crate) const CONTAINS: &str = "__json_contains";
 pub(crate) const LIST: &str = "__text_to_list";
 
 /// Parses a JSON text.
-pub(super) fn parsed(text: &str) -> Result<Value> {
+pub(crate) fn parsed(text: &str) -> Result<Value> {
     if is_deeper(text, READ_DEPTH_MAX) {
         return Err(too_deep(READ_DEPTH_MAX).into());
     }
@@ -161,9 +161,8 @@ pub(crate) fn is_deeper(text: &str, max: usize) -> bool {
 }
 
 fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
-    let mut refused = Error::invalid(format!("invalid input for type JSON: {error}"));
-    refused.subject = Some(format!("'{text}"));
-    refused.into()
+    let refused = Error::invalid(format!("invalid input for type JSON: {error}"));
+    refused.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION).into()
 }
 
 /// Applies a function to each document.

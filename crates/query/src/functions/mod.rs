@@ -78,6 +78,7 @@ mod to_char;
 mod to_timestamp;
 mod type_of;
 mod views;
+pub(crate) mod value_texts;
 mod width_bucket;
 pub(crate) mod zones;
 
@@ -144,6 +145,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         text_times::FUNCTIONS,
         time_casts::FUNCTIONS,
         calendar_times::FUNCTIONS,
+        value_texts::FUNCTIONS,
     ];
     let plain = tables.into_iter().flatten().map(scalar::udf);
     let times = date_trunc::functions().into_iter();

@@ -33,7 +33,8 @@ use datafusion::functions_aggregate::first_last::first_value;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Aggregate, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery, SubqueryAlias, lit,
+    Aggregate, Distinct, DistinctOn, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, Subquery,
+    SubqueryAlias, lit,
 };
 use predicates::{Node, Place};
 use references::free;
@@ -227,9 +228,26 @@ impl Decorrelator {
             let all: Vec<Expr> = own.iter().cloned().map(Expr::Column).chain(named).collect();
             return LogicalPlanBuilder::from(plan).project(all)?.build();
         }
+        if let LogicalPlan::Distinct(Distinct::On(on)) = plan {
+            let distinct = self.distinct_on(on, &mut input, place)?;
+            let plan = self.nested(distinct)?;
+            return LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build();
+        }
         let found = self.answered_with_names(exprs, &mut input, place)?;
         let plan = self.nested(plan.with_new_exprs(found, vec![input])?)?;
         LogicalPlanBuilder::from(plan).project(columns.into_iter().map(Expr::Column))?.build()
+    }
+
+    fn distinct_on(&mut self, on: DistinctOn, input: &mut LogicalPlan, place: Place) -> DFResult<LogicalPlan> {
+        let DistinctOn { on_expr, select_expr, sort_expr, .. } = on;
+        let keys = self.answered(on_expr, input, place)?;
+        let selected = self.answered_with_names(select_expr, input, place)?;
+        let sort = sort_expr.unwrap_or_default();
+        let orders = self.answered(sort.iter().map(|key| key.expr.clone()).collect(), input, place)?;
+        let sort: Vec<_> = sort.into_iter().zip(orders).map(|(key, expr)| key.with_expr(expr)).collect();
+        let sort = (!sort.is_empty()).then_some(sort);
+        let on = DistinctOn::try_new(keys, selected, sort, Arc::new(input.clone()))?;
+        Ok(LogicalPlan::Distinct(Distinct::On(on)))
     }
 
     fn sort(&mut self, sort: Sort) -> DFResult<LogicalPlan> {

@@ -4,7 +4,7 @@
 //! the literal is taken by its digits instead: the shortest text of the double is the literal as written, up to 17
 //! digits, and longer literals are casts of texts. A constant compared with a decimal gets the decimal's own type, so
 //! that scans can prune and filter by it. Arithmetic of decimals becomes calls of [`decimal_arithmetic`]. Constant `+`,
-//! `-` and `*` are exact: `0.1 + 0.2` is 0.3.
+//! `-` and `*` are exact: `0.1 + 0.2` is 0.3. A decimal beside a column of doubles becomes a double, as in PostgreSQL.
 
 use crate::decimal::{self, Decimal, as_decimal_type, decimal_type};
 use crate::functions::decimal_arithmetic;
@@ -14,7 +14,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit,
+};
 
 pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_retyped = false;
@@ -32,7 +34,14 @@ pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
             Ok(done.update_data(|expr| name.restore(expr)))
         })?;
         // Values may have other types now than the schemas of the nodes above.
-        if is_retyped { mapped.map_data(LogicalPlan::recompute_schema) } else { Ok(mapped) }
+        match mapped {
+            // `recompute_schema` leaves the types of VALUES as they are.
+            Transformed { data: LogicalPlan::Values(values), transformed: true, .. } => {
+                Ok(Transformed::yes(LogicalPlanBuilder::values(values.values)?.build()?))
+            }
+            mapped if is_retyped => mapped.map_data(LogicalPlan::recompute_schema),
+            mapped => Ok(mapped),
+        }
     })?;
     Ok(done.data)
 }
@@ -52,7 +61,10 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         Expr::Between(between) => ranged(between, schema)?,
         Expr::InList(list) => listed(list, schema)?,
         Expr::Case(case) => chosen(case, schema)?,
-        Expr::ScalarFunction(function) => match with_decimals(&function.args, schema) {
+        Expr::ScalarFunction(function) => match with_doubles(&function.args, schema)
+            .filter(|_| has_one_type(&function.func))
+            .or_else(|| with_decimals(&function.args, schema))
+        {
             Some(args) => {
                 let mut function = function.clone();
                 function.args = args;
@@ -84,6 +96,7 @@ enum Side {
     Constant(Decimal),
     Decimal(DataType),
     Integer(u8),
+    Double,
     Other,
 }
 
@@ -99,7 +112,20 @@ fn side(expr: &Expr, schema: &DFSchema) -> Side {
             Some((precision, _)) => Side::Integer(precision),
             None => Side::Other,
         },
+        Ok(data_type) if data_type.is_floating() => Side::Double,
         _ => Side::Other,
+    }
+}
+
+/// Returns the expression as a double.
+fn as_double(expr: &Expr, schema: &DFSchema) -> Expr {
+    match expr {
+        Expr::Literal(value, _) => match value.cast_to(&DataType::Float64) {
+            Ok(double) => Expr::Literal(double, None),
+            Err(_) => cast(expr.clone(), DataType::Float64),
+        },
+        _ if expr.get_type(schema).is_ok_and(|data_type| data_type == DataType::Float64) => expr.clone(),
+        _ => cast(expr.clone(), DataType::Float64),
     }
 }
 
@@ -197,6 +223,9 @@ fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let (a, b) = (side(left, schema), side(right, schema));
     Ok(match (a, b) {
+        (Side::Decimal(_), Side::Double) | (Side::Double, Side::Decimal(_)) => as_doubles(left, op, right, schema),
+        (Side::Double, Side::Constant(_)) if is_decimal(right) => as_doubles(left, op, right, schema),
+        (Side::Constant(_), Side::Double) if is_decimal(left) => as_doubles(left, op, right, schema),
         (Side::Decimal(of), Side::Constant(number)) => with_constant(left, &of, op, number),
         (Side::Constant(number), Side::Decimal(of)) => match op.swap().or_else(|| is_symmetric(op).then_some(op)) {
             Some(op) => with_constant(right, &of, op, number),
@@ -218,6 +247,11 @@ fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFRes
     })
 }
 
+fn as_doubles(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let (left, right) = (as_double(left, schema), as_double(right, schema));
+    Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
+}
+
 fn is_symmetric(op: Operator) -> bool {
     matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
 }
@@ -237,8 +271,7 @@ fn number_of(text: &str, of: &DataType) -> DFResult<Decimal> {
     let (precision, scale) = decimal_type(of).unwrap_or((decimal::DIGITS, 0));
     Decimal::parse(text).ok_or_else(|| {
         let shown = text.chars().take(100).collect::<String>();
-        let message = format!("invalid input for type DECIMAL({precision},{scale}): \"{shown}\"");
-        Error::invalid(message).about(format!("'{text}")).into()
+        Error::invalid_text(&format!("DECIMAL({precision},{scale})"), &shown).about(format!("'{text}")).into()
     })
 }
 
@@ -295,7 +328,8 @@ fn common(types: &[DataType]) -> Option<DataType> {
 fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Between { expr, negated, low, high } = between;
     let sides = [expr, low, high].map(|expr| side(expr, schema));
-    if expr.is_volatile() || !sides.iter().any(|side| matches!(side, Side::Decimal(_))) {
+    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || is_decimal(low) || is_decimal(high);
+    if expr.is_volatile() || !has_decimals {
         return Ok(None);
     }
     let one = |op, bound: &Expr| -> DFResult<Expr> {
@@ -336,6 +370,24 @@ fn is_decimal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
 }
 
+/// Returns doubles for numbers among decimals and doubles; `None` if they are not both there.
+pub(crate) fn with_doubles(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
+    let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
+    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);
+    let has_doubles = sides.iter().any(|side| matches!(side, Side::Double));
+    let doubles = values.iter().zip(&sides).map(|(value, side)| match side {
+        Side::Other => value.clone(),
+        _ => as_double(value, schema),
+    });
+    (has_decimals && has_doubles).then(|| doubles.collect())
+}
+
+/// Returns true if a function converts a double and a decimal to the same decimal type.
+fn has_one_type(function: &ScalarUDF) -> bool {
+    let types = function.coerce_types(&[DataType::Float64, DataType::Decimal128(12, 3)]);
+    types.is_ok_and(|types| types.iter().all(DataType::is_decimal))
+}
+
 /// Converts numbers among decimals, in CASE results or call arguments; `None` where nothing changes.
 fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
@@ -356,7 +408,11 @@ fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let mut is_changed = false;
     if let Some(base) = &case.expr
         && !base.is_volatile()
-        && let Side::Decimal(_) = side(base, schema)
+        && (matches!(side(base, schema), Side::Decimal(_))
+            || case
+                .when_then_expr
+                .iter()
+                .any(|(when, _)| is_decimal(when) || matches!(side(when, schema), Side::Decimal(_))))
     {
         for (when, _) in &mut done.when_then_expr {
             let plain = || base.as_ref().clone().eq(when.as_ref().clone());
@@ -368,7 +424,7 @@ fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let results = done.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut done.else_expr);
     let mut results: Vec<&mut Box<Expr>> = results.collect();
     let values: Vec<Expr> = results.iter().map(|value| (***value).clone()).collect();
-    if let Some(exact) = with_decimals(&values, schema) {
+    if let Some(exact) = with_doubles(&values, schema).or_else(|| with_decimals(&values, schema)) {
         results.iter_mut().zip(exact).for_each(|(result, value)| ***result = value);
         is_changed = true;
     }

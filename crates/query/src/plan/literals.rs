@@ -6,7 +6,7 @@
 
 use super::settled::{self, call};
 use crate::door::{self, timestamps::parse_timestamp};
-use crate::functions::identifiers;
+use crate::functions::{identifiers, json};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -66,7 +66,13 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
             Ok(Transformed::yes(Expr::InList(InList::new(expr, list, negated))))
         }
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
-            let constant = text(&expr).and_then(|text| constant(&field, text).transpose()).and_then(Result::ok);
+            if let Some(text) = text(&expr).filter(|_| door::column_type(&field) == Some(ColumnType::Json)) {
+                json::parsed(text)?;
+            }
+            let constant = match text(&expr).map_or(Ok(None), |text| constant(&field, text)) {
+                Err(error) if is_identifier(&field) => return Err(error.into()),
+                constant => constant.ok().flatten(),
+            };
             // It says that a number is an address.
             let metadata = (!field.metadata().is_empty()).then(|| field.metadata().into());
             match constant {
@@ -148,6 +154,10 @@ fn made_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<Chosen> {
 fn kept_type(choice: Expr, of: Chosen, is_retyped: &mut bool) -> DFResult<Transformed<Expr>> {
     *is_retyped |= of != Chosen::Known;
     Ok(Transformed::yes(if of == Chosen::Addresses { call(identifiers::IPV4, choice)? } else { choice }))
+}
+
+fn is_identifier(field: &Field) -> bool {
+    matches!(door::column_type(field), Some(ColumnType::Uuid | ColumnType::Ipv4))
 }
 
 /// A cast between text and a UUID or an IPv4 address.
@@ -234,11 +244,7 @@ pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<
 
 /// `None` when the field is of another type.
 pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>> {
-    let refused = || {
-        let mut error = Error::invalid(format!("invalid input for type {}: \"{text}\"", door::type_name(field)));
-        error.subject = Some(format!("'{text}"));
-        error
-    };
+    let refused = || Error::invalid_text(&door::type_name(field), text);
     Ok(match (door::column_type(field), field.data_type()) {
         (Some(ColumnType::Timestamp(unit)), DataType::Timestamp(_, None)) => {
             Some(timestamp(text, unit).ok_or_else(refused)?)

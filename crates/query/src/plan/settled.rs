@@ -526,9 +526,7 @@ fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -
     };
     let Some(text) = value.try_as_str().flatten() else { return Ok(None) };
     let Some(bytes) = door::batches::bytes_of_text(text) else {
-        let mut error = Error::invalid(format!("invalid input for type BINARY: \"{text}\""));
-        error.subject = Some(format!("'{text}"));
-        return Err(error.into());
+        return Err(Error::invalid_text("BINARY", text).into());
     };
     Ok(Some(Expr::Literal(binary(Some(bytes)), None)))
 }
@@ -574,9 +572,7 @@ fn time_of_text(
     ) = &inner
     {
         let Some((ticks, _)) = parse_timestamp(text, unit) else {
-            let mut error = Error::invalid(format!("invalid input for type {}: \"{text}\"", door::type_name(&field)));
-            error.subject = Some(format!("'{text}"));
-            return Err(error.into());
+            return Err(Error::invalid_text(&door::type_name(&field), text).into());
         };
         let value = match unit {
             TimeUnit::Millis => ScalarValue::TimestampMillisecond(Some(ticks), None),

@@ -135,8 +135,8 @@ impl Condition {
             Expr::IsNotTrue(expr) => certain(inner(expr)?, |c| c.is_true().negated()),
             Expr::IsFalse(expr) => certain(inner(expr)?, |c| c.negated().is_true()),
             Expr::IsNotFalse(expr) => certain(inner(expr)?, |c| c.negated().is_true().negated()),
-            Expr::IsUnknown(expr) => certain(inner(expr)?, |c| Condition::of_null(c.null.is_none())),
-            Expr::IsNotUnknown(expr) => certain(inner(expr)?, |c| Condition::of_null(c.null.is_none()).negated()),
+            Expr::IsUnknown(expr) => certain(inner(expr)?, Condition::is_unknown),
+            Expr::IsNotUnknown(expr) => certain(inner(expr)?, |c| c.is_unknown().negated()),
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
                 Operator::And | Operator::Or => {
                     let ((column, a), (other, b)) = (inner(left)?, inner(right)?);
@@ -182,6 +182,11 @@ impl Condition {
 
     fn is_true(&self) -> Condition {
         Condition { values: self.values.clone(), null: Some(self.null == Some(true)) }
+    }
+
+    /// Only NULL can make a condition unknown.
+    fn is_unknown(&self) -> Condition {
+        Condition { values: ValueSet::Nothing, null: Some(self.null.is_none()) }
     }
 
     fn combined(&self, other: &Condition, op: Operator) -> Option<Condition> {

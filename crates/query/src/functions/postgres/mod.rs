@@ -17,6 +17,7 @@ mod texts;
 pub(crate) use expand::VECTOR_SUBSCRIPTS;
 pub(crate) use objects::{class_name, class_number};
 
+use super::value_texts;
 use crate::pg_catalog::{Objects, Value, array_of};
 use crate::{Catalog, Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
@@ -91,6 +92,11 @@ impl Arguments<'_> {
     fn flag(&self, n: usize) -> Option<bool> {
         let column = self.columns.get(n).filter(|column| !column.is_null(self.row))?;
         column.as_boolean_opt().map(|flags| flags.value(self.row))
+    }
+
+    /// Returns the text of a value of another type.
+    fn other_text(&self, n: usize) -> Option<String> {
+        self.columns.get(n).and_then(|column| value_texts::text_of(column, self.row).ok().flatten())
     }
 
     /// Returns the items of a list.

@@ -44,7 +44,8 @@ fn text_of(arguments: &super::Arguments) -> Option<String> {
 fn text_at(arguments: &super::Arguments, n: usize) -> Option<String> {
     let text = arguments.text(n).map(str::to_owned);
     let text = text.or_else(|| arguments.int(n).map(|number| number.to_string()));
-    text.or_else(|| arguments.flag(n).map(|flag| if flag { "t" } else { "f" }.to_owned()))
+    let text = text.or_else(|| arguments.flag(n).map(|flag| if flag { "t" } else { "f" }.to_owned()));
+    text.or_else(|| arguments.other_text(n))
 }
 
 fn json_value(arguments: &super::Arguments, n: usize) -> String {

@@ -1,0 +1,124 @@
+//! PostgreSQL's texts of arrays, bytes and other values, and patterns of SIMILAR TO as regular expressions.
+//!
+//! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain` and
+//! `similar_to_escape`. Casts between text and these types call them.
+
+use super::identifiers::uuid_texts;
+use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use crate::Error;
+use crate::dialect::similar_to;
+use crate::door::batches::bytes_of_text;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, StringViewArray, StringViewBuilder};
+use datafusion::arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::Result;
+use std::fmt::Write;
+use std::sync::Arc;
+use tidalite_types::Interval;
+
+pub(crate) const ARRAY_OUT: &str = "array_out";
+pub(crate) const BYTES_OUT: &str = "byteaout";
+pub(crate) const BYTES_IN: &str = "byteain";
+pub(crate) const SIMILAR_TO_ESCAPE: &str = "similar_to_escape";
+
+pub(super) const FUNCTIONS: &[Scalar] = &[
+    Scalar { name: ARRAY_OUT, takes: "an array", kinds: &[Kind::List], gives: Gives::Text, call: texts, ..PLAIN },
+    Scalar { name: BYTES_OUT, takes: "bytes", kinds: &[Kind::Any], gives: Gives::Text, call: texts, ..PLAIN },
+    Scalar { name: BYTES_IN, takes: "a text", kinds: &[Kind::Text], gives: Gives::Bytes, call: bytes, ..PLAIN },
+    Scalar {
+        name: SIMILAR_TO_ESCAPE,
+        takes: "a text",
+        kinds: &[Kind::Text],
+        gives: Gives::Text,
+        call: regexes,
+        ..PLAIN
+    },
+];
+
+fn texts(call: &Call) -> Result<ArrayRef> {
+    let mut out = StringViewBuilder::with_capacity(call.rows);
+    for row in 0..call.rows {
+        out.append_option(text_of(&call.columns[0], row)?);
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// Returns the text of one value; `None` for NULL.
+pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    Ok(Some(match column.data_type() {
+        DataType::List(_) => list(&column.as_list::<i32>().value(row))?,
+        DataType::Binary => hexadecimal(column.as_binary::<i32>().value(row)),
+        DataType::BinaryView => hexadecimal(column.as_binary_view().value(row)),
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let value = column.as_primitive::<IntervalMonthDayNanoType>().value(row);
+            Interval { months: value.months, days: value.days, nanos: value.nanoseconds }.to_string()
+        }
+        DataType::FixedSizeBinary(16) => uuid_texts(&column.slice(row, 1)).as_string_view().value(0).to_owned(),
+        DataType::Boolean => (if column.as_boolean().value(row) { "t" } else { "f" }).to_owned(),
+        _ => ArrayFormatter::try_new(column, &FormatOptions::default())?.value(row).try_to_string()?,
+    }))
+}
+
+/// Returns `{a,"b c",NULL,{…}}`.
+fn list(items: &ArrayRef) -> Result<String> {
+    let is_nested = matches!(items.data_type(), DataType::List(_));
+    let mut out = String::from("{");
+    for row in 0..items.len() {
+        if row > 0 {
+            out.push(',');
+        }
+        match text_of(items, row)? {
+            None => out.push_str("NULL"),
+            Some(text) if is_nested || is_plain(&text) => out.push_str(&text),
+            Some(text) => {
+                out.push('"');
+                for c in text.chars() {
+                    if matches!(c, '"' | '\\') {
+                        out.push('\\');
+                    }
+                    out.push(c);
+                }
+                out.push('"');
+            }
+        }
+    }
+    out.push('}');
+    Ok(out)
+}
+
+/// Returns true if an item of an array needs no quotes.
+fn is_plain(text: &str) -> bool {
+    let is_special = |c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_ascii_whitespace();
+    !text.is_empty() && !text.eq_ignore_ascii_case("null") && !text.contains(is_special)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * bytes.len());
+    out.push_str("\\x");
+    for byte in bytes {
+        // A String takes all that is written.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+fn bytes(call: &Call) -> Result<ArrayRef> {
+    let mut out = BinaryViewBuilder::with_capacity(call.rows);
+    for text in call.columns[0].as_string_view() {
+        match text.map(|text| bytes_of_text(text).ok_or(text)) {
+            Some(Ok(bytes)) => out.append_value(bytes),
+            Some(Err(text)) => return Err(Error::invalid_text("BINARY", text).into()),
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn regexes(call: &Call) -> Result<ArrayRef> {
+    let patterns = call.columns[0].as_string_view().iter();
+    let regexes = patterns.map(|pattern| pattern.map(|pattern| similar_to(pattern, Some('\\'))));
+    Ok(Arc::new(regexes.collect::<StringViewArray>()))
+}
