@@ -54,6 +54,7 @@ fn list(element: &dyn Fn(&str) -> Option<Parameter>, chars: &mut Chars, depth: i
         return Some(Parameter::List(out));
     }
     loop {
+        skip_spaces(chars);
         out.push(match chars.peek()? {
             '{' => list(element, chars, depth + 1)?,
             '"' => element(&quoted(chars)?)?,
@@ -66,12 +67,18 @@ fn list(element: &dyn Fn(&str) -> Option<Parameter>, chars: &mut Chars, depth: i
                 if word.eq_ignore_ascii_case("null") { Parameter::Null } else { element(word)? }
             }
         });
+        skip_spaces(chars);
         match chars.next()? {
             ',' => {}
             '}' => return Some(Parameter::List(out)),
             _ => return None,
         }
     }
+}
+
+/// Spaces around the items of a list have no meaning.
+fn skip_spaces(chars: &mut Chars) {
+    while chars.next_if(|c| c.is_ascii_whitespace()).is_some() {}
 }
 
 fn quoted(chars: &mut Chars) -> Option<String> {

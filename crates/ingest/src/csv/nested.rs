@@ -1,8 +1,10 @@
 //! Arrays and binary values in text: `{1,2}` and `[1.0, 2.0]`, nested lists, `\x01ff`.
 
+use tidalite_types::views::NULL_ELEMENT_BITS;
+
 /// Returns an array in its stored form: the lengths of its dimensions, then its numbers.
 ///
-/// NULL elements become NaN. Returns `None` if the text does not have `dims` dimensions or is not rectangular.
+/// A NULL element is [`NULL_ELEMENT_BITS`]. Returns `None` if the text does not have `dims` dimensions or is not rectangular.
 pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
     let mut reader =
         Reader { rest: text.trim().as_bytes(), lengths: vec![None; usize::from(dims)], numbers: Vec::new() };
@@ -59,7 +61,8 @@ impl Reader<'_> {
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
         let text = std::str::from_utf8(text.trim_ascii()).ok()?;
-        self.numbers.push(if text.eq_ignore_ascii_case("null") { f64::NAN } else { text.parse().ok()? });
+        let null = f64::from_bits(NULL_ELEMENT_BITS);
+        self.numbers.push(if text.eq_ignore_ascii_case("null") { null } else { text.parse().ok()? });
         Some(())
     }
 }
@@ -93,7 +96,8 @@ mod tests {
             [array("{}", 1), array("{}", 2), array("{{}}", 2)],
             [stored(&[0], &[]), stored(&[0, 0], &[]), stored(&[1, 0], &[])]
         );
-        assert!(array("{NULL}", 1).is_some_and(|bytes| f64::from_le_bytes(bytes[4..12].try_into().unwrap()).is_nan()));
+        let null = f64::from_bits(NULL_ELEMENT_BITS);
+        assert_eq!(array("{NULL,NaN,null}", 1), stored(&[3], &[null, f64::NAN, null]));
         for bad in ["", "1", "{1", "{1]", "{1}}", "{1,}", "{,1}", "{a}", "{{1}}", "{1,{2}}", "{1} 2"] {
             assert_eq!(array(bad, 1), None, "{bad}");
         }

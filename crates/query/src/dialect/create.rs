@@ -28,6 +28,9 @@ impl Input<'_> {
             // It is there as soon as a table is in it.
             return Ok(Statement::Nothing { tag: "CREATE SCHEMA" });
         }
+        if self.take("index") {
+            return Ok(self.without_effect("CREATE INDEX"));
+        }
         if !self.take("table") {
             let what = self.parser.peek_token_ref().token.to_string().to_uppercase();
             return self.error(format!("CREATE {what} is not supported yet"));

@@ -3,6 +3,7 @@
 use super::Input;
 use crate::statement::{Insert, Name, Query, Statement};
 use crate::{Error, Result};
+use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tidalite_types::Command;
@@ -119,12 +120,23 @@ impl Input<'_> {
             self.take("restrict");
             return Ok(Statement::DropSchema { schema, if_exists, cascades });
         }
+        if self.take("index") {
+            return Ok(self.without_effect("DROP INDEX"));
+        }
         if !self.take("table") {
-            return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW or SCHEMA"));
+            return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SCHEMA"));
         }
         let if_exists = self.take_all(&["if", "exists"]);
         let table = self.table_name()?.text;
         Ok(Statement::Commands { tag: "DROP TABLE", commands: vec![Command::DropTable { table, if_exists }] })
+    }
+
+    /// Accepts the rest of a statement about an index: no column needs one.
+    pub(super) fn without_effect(&mut self, tag: &'static str) -> Statement {
+        while !matches!(self.parser.peek_token_ref().token, Token::EOF | Token::SemiColon) {
+            self.parser.next_token();
+        }
+        Statement::Nothing { tag }
     }
 
     pub(super) fn schema_name(&mut self) -> Result<Name> {
@@ -188,7 +200,8 @@ impl Input<'_> {
             }
             self.expect_symbol(&Token::RParen)?;
         }
-        let query = self.query()?;
+        let mut query = self.query()?;
+        defaults_as_null(&mut query);
         let conflict = self.on_conflict(&table, &alias)?;
         let returning = self.returning(&table, &alias)?;
         let (table, table_position) = (table.text, table.position);
@@ -325,4 +338,14 @@ pub(super) fn quoted(name: &str) -> String {
 
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Replaces DEFAULT in a list of VALUES by NULL, which is the default of every column.
+fn defaults_as_null(query: &mut Query) {
+    let SetExpr::Values(values) = query.ast.body.as_mut() else { return };
+    for value in values.rows.iter_mut().flat_map(|row| &mut row.content) {
+        if matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value == "default") {
+            *value = Expr::Value(Value::Null.into());
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::dialect::similar_to;
 use crate::door::batches::bytes_of_text;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, StringViewArray, StringViewBuilder};
-use datafusion::arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
+use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::Result;
 use std::fmt::Write;
@@ -57,6 +57,9 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
             Interval { months: value.months, days: value.days, nanos: value.nanoseconds }.to_string()
         }
         DataType::FixedSizeBinary(16) => uuid_texts(&column.slice(row, 1)).as_string_view().value(0).to_owned(),
+        DataType::Float64 if column.as_primitive::<Float64Type>().value(row).is_infinite() => {
+            (if column.as_primitive::<Float64Type>().value(row) > 0.0 { "Infinity" } else { "-Infinity" }).to_owned()
+        }
         DataType::Boolean => (if column.as_boolean().value(row) { "t" } else { "f" }).to_owned(),
         _ => ArrayFormatter::try_new(column, &FormatOptions::default())?.value(row).try_to_string()?,
     }))

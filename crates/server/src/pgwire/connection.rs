@@ -400,11 +400,9 @@ async fn idle(timeout: Option<Duration>) {
 
 pub(super) fn reported(sql: &str, error: &Error) -> Report {
     Report {
-        severity: "ERROR",
-        sqlstate: sqlstate(error),
-        message: error.message.clone(),
         hint: error.hint.clone(),
         position: error.position.filter(|_| !sql.is_empty()).map(|_| position(sql, error) + 1),
+        ..Report::error(sqlstate(error), error.message.clone())
     }
 }
 

@@ -22,11 +22,13 @@ pub struct Report {
     pub hint: Option<String>,
     /// In characters, counted from 1.
     pub position: Option<usize>,
+    /// The function of PostgreSQL that reports this, where clients recognize the error by it.
+    pub routine: Option<&'static str>,
 }
 
 impl Report {
     pub fn error(sqlstate: &'static str, message: impl Into<String>) -> Report {
-        Report { severity: "ERROR", sqlstate, message: message.into(), hint: None, position: None }
+        Report { severity: "ERROR", sqlstate, message: message.into(), hint: None, position: None, routine: None }
     }
 
     pub fn fatal(sqlstate: &'static str, message: impl Into<String>) -> Report {
@@ -111,6 +113,7 @@ impl Output {
             (b'M', Some(report.message.as_str())),
             (b'H', report.hint.as_deref()),
             (b'P', position.as_deref()),
+            (b'R', report.routine),
         ];
         self.message(tag, |out| {
             for (field, text) in fields {

@@ -26,7 +26,9 @@ impl Session<'_> {
                 let Some(batch) = next else { break };
                 let batch = batch.map_err(|error| reported("", &error))?;
                 if batch.num_columns() != running.columns.len() {
-                    return Err(Report::error("0A000", "cached plan must not change result type").into());
+                    let changed = Report::error("0A000", "cached plan must not change result type");
+                    // asyncpg and pgjdbc prepare the statement again.
+                    return Err(Report { routine: Some("RevalidateCachedQuery"), ..changed }.into());
                 }
                 let arrays = running.columns.iter().zip(batch.columns()).map(|(c, a)| canonical(c, a));
                 let arrays: Vec<ArrayRef> = arrays.collect::<Done<_>>().map_err(|error| reported("", &error))?;
