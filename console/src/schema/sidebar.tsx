@@ -1,6 +1,6 @@
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { insertText } from "../editor/editor.tsx";
 import { quoteName } from "../sql/statements.ts";
 import { history, type HistoryEntry } from "../state/history.ts";
@@ -70,6 +70,30 @@ function TableEntry({ table, isOpen, onToggle }: { table: Table; isOpen: boolean
   );
 }
 
+interface SearchFieldProps {
+  label: string;
+  filter: Signal<string>;
+  children?: ComponentChildren;
+}
+
+/** A field for the text that shown entries contain, with buttons beside it. */
+function SearchField({ label, filter, children }: SearchFieldProps): JSX.Element {
+  return (
+    <label class="sidebar-search">
+      <Icon name="search" size={13} />
+      <input
+        type="text"
+        placeholder={label}
+        aria-label={label}
+        value={filter.value}
+        onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
+        spellcheck={false}
+      />
+      {children}
+    </label>
+  );
+}
+
 function TableTree(): JSX.Element {
   const filter = useSignal("");
   const open = useSignal(new Set<string>());
@@ -81,16 +105,7 @@ function TableTree(): JSX.Element {
   const shown = tables.value.filter((table) => table.name.toLowerCase().includes(filter.value.toLowerCase()));
   return (
     <>
-      <label class="sidebar-search">
-        <Icon name="search" size={13} />
-        <input
-          type="text"
-          placeholder="Find a table"
-          aria-label="Find a table"
-          value={filter.value}
-          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
-          spellcheck={false}
-        />
+      <SearchField label="Find a table" filter={filter}>
         <button
           class="icon-button"
           aria-label="Read the schema again"
@@ -99,7 +114,7 @@ function TableTree(): JSX.Element {
         >
           <Icon name="refresh" size={13} />
         </button>
-      </label>
+      </SearchField>
       <ul class="tree">
         {schemaError.value && <li class="tree-note error-text">{schemaError.value}</li>}
         {shown.length === 0 && !schemaError.value && <li class="tree-note">No tables</li>}
@@ -138,17 +153,7 @@ function HistoryList(): JSX.Element {
     .slice(0, 100);
   return (
     <>
-      <label class="sidebar-search">
-        <Icon name="search" size={13} />
-        <input
-          type="text"
-          placeholder="Find a statement"
-          aria-label="Find a statement"
-          value={filter.value}
-          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
-          spellcheck={false}
-        />
-      </label>
+      <SearchField label="Find a statement" filter={filter} />
       <ul class="tree">
         {shown.length === 0 && <li class="tree-note">No statements yet</li>}
         {shown.map((entry) => (
