@@ -1,8 +1,9 @@
-import { useSignal, type Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { insertText } from "../editor/editor.tsx";
 import { quoteName } from "../sql/statements.ts";
+import { SavedList } from "../queries/saved-list.tsx";
 import { history, type HistoryEntry } from "../state/history.ts";
 import { columnsByTable, columnsOf, loadSchema, schemaError, tables, type Table } from "../state/schema.ts";
 import { runStatements } from "../state/run.ts";
@@ -10,6 +11,7 @@ import { activeTab, openTab } from "../state/tabs.ts";
 import { showTable } from "../state/view.ts";
 import { formatAgo, formatCount, formatMs } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
+import { SearchField } from "../ui/search-field.tsx";
 
 /** Opens the first rows of a table in a tab. */
 export function previewTable(table: Table): void {
@@ -67,30 +69,6 @@ function TableEntry({ table, isOpen, onToggle }: { table: Table; isOpen: boolean
       </div>
       {isOpen && <Columns table={table} />}
     </li>
-  );
-}
-
-interface SearchFieldProps {
-  label: string;
-  filter: Signal<string>;
-  children?: ComponentChildren;
-}
-
-/** A field for the text that shown entries contain, with buttons beside it. */
-function SearchField({ label, filter, children }: SearchFieldProps): JSX.Element {
-  return (
-    <label class="sidebar-search">
-      <Icon name="search" size={13} />
-      <input
-        type="text"
-        placeholder={label}
-        aria-label={label}
-        value={filter.value}
-        onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
-        spellcheck={false}
-      />
-      {children}
-    </label>
   );
 }
 
@@ -164,21 +142,28 @@ function HistoryList(): JSX.Element {
   );
 }
 
-/** The list beside the editor: tables with their columns, or the statements that ran. */
+type List = "tables" | "saved" | "history";
+
+/** The list beside the editor: tables with their columns, saved queries, or the statements that ran. */
 export function Sidebar(): JSX.Element {
-  const list = useSignal<"tables" | "history">("tables");
-  const choose = (name: "tables" | "history") => (): void => void (list.value = name);
+  const list = useSignal<List>("tables");
+  const choose = (name: List) => (): void => void (list.value = name);
   return (
-    <aside class="sidebar" aria-label="Tables and history">
+    <aside class="sidebar" aria-label="Tables, saved queries and history">
       <div class="sidebar-tabs" role="group" aria-label="List">
         <button aria-pressed={list.value === "tables"} onClick={choose("tables")}>
           Tables
+        </button>
+        <button aria-pressed={list.value === "saved"} onClick={choose("saved")}>
+          Saved
         </button>
         <button aria-pressed={list.value === "history"} onClick={choose("history")}>
           History
         </button>
       </div>
-      {list.value === "tables" ? <TableTree /> : <HistoryList />}
+      {list.value === "tables" && <TableTree />}
+      {list.value === "saved" && <SavedList />}
+      {list.value === "history" && <HistoryList />}
     </aside>
   );
 }
