@@ -22,6 +22,12 @@ import { NoticeArea } from "./ui/notice.tsx";
 import { px } from "./ui/px.ts";
 import { Splitter } from "./ui/splitter.tsx";
 
+const DashboardsPage = lazyComponent(() =>
+  import("./dashboards/dashboards-page.tsx").then((module) => module.DashboardsPage),
+);
+const NotebooksPage = lazyComponent(() =>
+  import("./notebooks/notebooks-page.tsx").then((module) => module.NotebooksPage),
+);
 const SchemaPage = lazyComponent(() => import("./schema/schema-page.tsx").then((module) => module.SchemaPage));
 const ImportPage = lazyComponent(() => import("./import/import-page.tsx").then((module) => module.ImportPage));
 const OperationsPage = lazyComponent(() =>
@@ -58,6 +64,10 @@ function QueryPage(): JSX.Element {
 
 function Page(): JSX.Element {
   switch (view.value) {
+    case "dashboards":
+      return <DashboardsPage />;
+    case "notebooks":
+      return <NotebooksPage />;
     case "schema":
       return <SchemaPage />;
     case "import":

@@ -6,6 +6,8 @@ import { Icon, Logo, type IconName } from "../ui/icons.tsx";
 
 const TITLES: Record<View, string> = {
   query: "Query",
+  dashboards: "Dashboards",
+  notebooks: "Notebooks",
   schema: "Schema",
   import: "Import",
   operations: "Operations",

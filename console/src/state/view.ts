@@ -1,9 +1,9 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 
-export const VIEWS = ["query", "schema", "import", "operations"] as const;
+export const VIEWS = ["query", "dashboards", "notebooks", "schema", "import", "operations"] as const;
 export type View = (typeof VIEWS)[number];
 
-/** Name that is open on each page: a saved query, a table. */
+/** Name that is open on each page: a saved query, a dashboard, a notebook, a table. */
 export type OpenedNames = Partial<Record<View, string>>;
 
 function partOfHash(index: number): string | undefined {
