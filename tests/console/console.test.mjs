@@ -309,14 +309,14 @@ browserTest("a result without numbers is a grid also while charts are chosen", a
 });
 
 browserTest("an INSERT says how many rows it added", async (page) => {
-  await query(environment.server, "CREATE TABLE IF NOT EXISTS counted (ts TIMESTAMP, v LONG) TIMESTAMP(ts)");
-  await run(page, "INSERT INTO counted SELECT x::timestamp, x FROM long_sequence(1234)");
+  await query(environment.server, "CREATE TABLE IF NOT EXISTS inserted_rows (ts TIMESTAMP, v LONG) TIMESTAMP(ts)");
+  await run(page, "INSERT INTO inserted_rows SELECT x::timestamp, x FROM long_sequence(1234)");
   await page.getByText("Done: 1,234 rows inserted").waitFor();
-  await run(page, "INSERT INTO counted VALUES ('2024-01-01', 1)");
+  await run(page, "INSERT INTO inserted_rows VALUES ('2024-01-01', 1)");
   await page.getByText("Done: 1 row inserted").waitFor();
-  await run(page, "UPDATE counted SET v = 0 WHERE v = 2");
+  await run(page, "UPDATE inserted_rows SET v = 0 WHERE v = 2");
   await page.getByText("Done: 1 row changed").waitFor();
-  await run(page, "INSERT INTO counted VALUES ('2024-01-01', 'x')");
+  await run(page, "INSERT INTO inserted_rows VALUES ('2024-01-01', 'x')");
   await page.locator(".error-panel").waitFor();
 });
 
@@ -451,11 +451,11 @@ browserTest("an import into an existing table is announced before it happens", a
   });
   await page.getByText("The table stations exists with 1 row.").waitFor();
   await page.getByText("it gets the new column height").waitFor();
-  await page.getByLabel("Table").fill("stations_new");
-  await page.getByLabel("Table").blur();
+  await page.getByRole("textbox", { name: "Table" }).fill("stations_new");
+  await page.getByRole("textbox", { name: "Table" }).blur();
   await page.getByText("The table stations_new does not exist and is created.").waitFor();
-  await page.getByLabel("Table").fill("stations");
-  await page.getByLabel("Table").blur();
+  await page.getByRole("textbox", { name: "Table" }).fill("stations");
+  await page.getByRole("textbox", { name: "Table" }).blur();
   await page.getByRole("button", { name: "Add rows to stations" }).click();
   await page.getByText("1 row imported into stations").waitFor();
   assert.deepEqual(await query(environment.server, "SELECT name, height FROM stations"), [
