@@ -1,9 +1,11 @@
 import { useEffect } from "preact/hooks";
 import type { JSX } from "preact";
 import { loginRequired } from "./api/http.ts";
+import { hasUnsavedChanges } from "./documents/document-store.ts";
 import { Editor } from "./editor/editor.tsx";
 import { Login } from "./login/login.tsx";
 import { Palette } from "./palette/palette.tsx";
+import { openSavedQuery } from "./queries/saved-queries.ts";
 import { Results } from "./results/results.tsx";
 import { Sidebar } from "./schema/sidebar.tsx";
 import { ParametersBar } from "./shell/parameters-bar.tsx";
@@ -14,12 +16,18 @@ import { StatusBar } from "./shell/status-bar.tsx";
 import { TabBar } from "./shell/tab-bar.tsx";
 import { loadSchema } from "./state/schema.ts";
 import { editorHeight, isSidebarOpen, sidebarWidth } from "./state/settings.ts";
-import { view } from "./state/view.ts";
+import { openedNames, view } from "./state/view.ts";
 import { lazyComponent } from "./ui/lazy.tsx";
 import { NoticeArea } from "./ui/notice.tsx";
 import { px } from "./ui/px.ts";
 import { Splitter } from "./ui/splitter.tsx";
 
+const DashboardsPage = lazyComponent(() =>
+  import("./dashboards/dashboards-page.tsx").then((module) => module.DashboardsPage),
+);
+const NotebooksPage = lazyComponent(() =>
+  import("./notebooks/notebooks-page.tsx").then((module) => module.NotebooksPage),
+);
 const SchemaPage = lazyComponent(() => import("./schema/schema-page.tsx").then((module) => module.SchemaPage));
 const ImportPage = lazyComponent(() => import("./import/import-page.tsx").then((module) => module.ImportPage));
 const OperationsPage = lazyComponent(() =>
@@ -27,6 +35,10 @@ const OperationsPage = lazyComponent(() =>
 );
 
 function QueryPage(): JSX.Element {
+  const linked = openedNames.value.query;
+  useEffect(() => {
+    if (linked !== undefined) void openSavedQuery(linked);
+  }, [linked]);
   return (
     <div class="query-page">
       {isSidebarOpen.value && (
@@ -52,6 +64,10 @@ function QueryPage(): JSX.Element {
 
 function Page(): JSX.Element {
   switch (view.value) {
+    case "dashboards":
+      return <DashboardsPage />;
+    case "notebooks":
+      return <NotebooksPage />;
     case "schema":
       return <SchemaPage />;
     case "import":
@@ -63,10 +79,19 @@ function Page(): JSX.Element {
   }
 }
 
+/** Has the browser ask before it leaves a page with changes that are not saved. */
+function warnOfUnsavedChanges(): () => void {
+  const ask = (event: BeforeUnloadEvent): void => {
+    if (hasUnsavedChanges()) event.preventDefault();
+  };
+  addEventListener("beforeunload", ask);
+  return () => removeEventListener("beforeunload", ask);
+}
+
 export function App(): JSX.Element {
   useEffect(() => {
     void loadSchema();
-    const stops = [watchServer(), installShortcuts()];
+    const stops = [watchServer(), installShortcuts(), warnOfUnsavedChanges()];
     return () => stops.forEach((stop) => stop());
   }, []);
   if (loginRequired.value) return <Login />;

@@ -84,3 +84,20 @@ test("names and texts are quoted", () => {
   assert.equal(sql.quoteName('a "b"'), '"a ""b"""');
   assert.equal(sql.quoteText("it's"), "'it''s'");
 });
+
+test("parameters by name", () => {
+  assert.deepEqual(sql.namedParameters("SELECT :a, ':b', x::c, :A, @d -- :e"), ["a"]);
+  assert.equal(
+    sql.withNamedParameters("SELECT :a, :b, ':a'", (name) => (name === "a" ? "'x'" : undefined)),
+    "SELECT 'x', :b, ':a'",
+  );
+});
+
+test("statements that write are told from those that read", () => {
+  assert.equal(sql.isReadOnly("SELECT rnd_double() FROM t"), true);
+  assert.equal(sql.isRepeatable("SELECT rnd_double() FROM t"), false);
+  assert.equal(sql.isReadOnly("WITH x AS (DELETE FROM t RETURNING a) SELECT * FROM x"), false);
+  assert.equal(sql.isPlainInsert("-- a\ninsert into t values (1)"), true);
+  assert.equal(sql.isPlainInsert("INSERT INTO t VALUES (1) RETURNING x"), false);
+  assert.equal(sql.isPlainInsert("INSERT INTO t SELECT ' returning '"), true);
+});

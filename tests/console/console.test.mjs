@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { axeSource, openPage, query, run, setEditor, startConsole, summary, until } from "./environment.mjs";
+import {
+  browserTests,
+  checkAccessibility,
+  query,
+  run,
+  setEditor,
+  startConsole,
+  summary,
+  until,
+} from "./environment.mjs";
 
 let environment;
 before(async () => void (environment = await startConsole()), {
@@ -11,24 +20,7 @@ before(async () => void (environment = await startConsole()), {
 });
 after(() => environment?.stop());
 
-/** Runs a test in a new profile; errors of the page and violations of its content security policy fail the test. */
-function browserTest(name, body, options = {}) {
-  test(name, { timeout: 120_000 }, async () => {
-    const { page, context, problems } = await openPage(environment, options);
-    try {
-      await body(page);
-    } catch (error) {
-      await page.screenshot({
-        path: `${process.env.SCREENSHOTS ?? "/tmp"}/${name.replaceAll(/\W+/g, "-")}.png`,
-      });
-      throw error;
-    } finally {
-      await context.close();
-    }
-    assert.deepEqual(problems, []);
-  });
-}
-
+const browserTest = browserTests(() => environment);
 const cell = (page, row, column) => page.locator(`[data-row="${row}"] [data-column="${column}"]`);
 
 browserTest("first five minutes: example, chart, completion, own query, history", async (page) => {
@@ -288,6 +280,46 @@ browserTest(":from and :to follow the zoom", async (page) => {
   await page.waitForFunction(() => document.querySelector("[data-testid=row-summary]")?.textContent === "24 rows");
 });
 
+browserTest(":from and :to have fields", async (page) => {
+  await setEditor(page, "SELECT count() AS n FROM cpu WHERE timestamp >= :from AND timestamp < :to");
+  await page.getByLabel("Value of :from").fill("2016-01-01T06:00");
+  await page.getByLabel("Value of :to").fill("2016-01-01 07:00");
+  await page.getByLabel("Value of :to").press("Enter");
+  await page.waitForFunction(() => document.querySelector('[data-row="0"] [data-column="0"]')?.textContent === "6000");
+  await page.getByLabel("Value of :to").fill("tomorrow");
+  assert.equal(await page.getByLabel("Value of :to").getAttribute("aria-invalid"), "true");
+  await page.getByLabel("Value of :to").press("Enter");
+  await page.locator(".error-panel", { hasText: "tomorrow is not a time" }).waitFor();
+  await page.getByRole("button", { name: "all times" }).click();
+  await page.waitForFunction(
+    () => document.querySelector('[data-row="0"] [data-column="0"]')?.textContent === "144000",
+  );
+});
+
+browserTest("a result without numbers is a grid also while charts are chosen", async (page) => {
+  await run(page, "SELECT timestamp, usage_user FROM cpu LIMIT 10");
+  await page.keyboard.press("Alt+c");
+  await page.locator(".plot canvas").waitFor();
+  await run(page, "SELECT DISTINCT hostname FROM cpu ORDER BY hostname LIMIT 3");
+  await cell(page, 0, 0).waitFor();
+  assert.equal(await cell(page, 0, 0).innerText(), "host_0");
+  assert.equal(await page.getByRole("button", { name: "Chart", exact: true }).isDisabled(), true);
+  await run(page, "SELECT timestamp, usage_user FROM cpu LIMIT 10");
+  await page.locator(".plot canvas").waitFor();
+});
+
+browserTest("an INSERT says how many rows it added", async (page) => {
+  await query(environment.server, "CREATE TABLE IF NOT EXISTS inserted_rows (ts TIMESTAMP, v LONG) TIMESTAMP(ts)");
+  await run(page, "INSERT INTO inserted_rows SELECT x::timestamp, x FROM long_sequence(1234)");
+  await page.getByText("Done: 1,234 rows inserted").waitFor();
+  await run(page, "INSERT INTO inserted_rows VALUES ('2024-01-01', 1)");
+  await page.getByText("Done: 1 row inserted").waitFor();
+  await run(page, "UPDATE inserted_rows SET v = 0 WHERE v = 2");
+  await page.getByText("Done: 1 row changed").waitFor();
+  await run(page, "INSERT INTO inserted_rows VALUES ('2024-01-01', 'x')");
+  await page.locator(".error-panel").waitFor();
+});
+
 browserTest("live mode repeats the query, also while a write adds rows", async (page) => {
   await query(environment.server, "CREATE TABLE IF NOT EXISTS live_rows (ts TIMESTAMP, v LONG) TIMESTAMP(ts)");
   await run(page, "SELECT count() AS n FROM live_rows");
@@ -334,7 +366,7 @@ browserTest("a statement that writes and returns rows runs once", async (page) =
 });
 
 browserTest("line protocol is imported", async (page) => {
-  await page.keyboard.press("Alt+3");
+  await page.keyboard.press("Alt+5");
   await page.getByLabel("File to import").setInputFiles({
     name: "m.lp",
     mimeType: "text/plain",
@@ -375,7 +407,7 @@ test("the first load has at most 250 kB, all parts 500 kB, compressed", async ()
 });
 
 browserTest("the schema page shows columns, partitions and the definition", async (page) => {
-  await page.keyboard.press("Alt+2");
+  await page.keyboard.press("Alt+4");
   await page.getByRole("button", { name: /^readings/ }).click();
   await page.getByRole("heading", { name: "readings" }).waitFor();
   await page.locator("td", { hasText: "fuel_consumption" }).first().waitFor();
@@ -385,7 +417,7 @@ browserTest("the schema page shows columns, partitions and the definition", asyn
 
 browserTest("a CSV file is previewed, imported and reported", async (page) => {
   const csv = "time,device,value\n2024-01-01T00:00:00Z,a,1.5\n2024-01-01T00:00:01Z,b,two\n2024-01-01T00:00:02Z,a,3\n";
-  await page.keyboard.press("Alt+3");
+  await page.keyboard.press("Alt+5");
   await page.getByLabel("File to import").setInputFiles({
     name: "my devices.csv",
     mimeType: "text/csv",
@@ -408,9 +440,33 @@ browserTest("a CSV file is previewed, imported and reported", async (page) => {
   await page.waitForFunction(() => document.querySelector("[data-testid=row-summary]")?.textContent === "3 rows");
 });
 
+browserTest("an import into an existing table is announced before it happens", async (page) => {
+  await query(environment.server, "CREATE TABLE IF NOT EXISTS stations (ts TIMESTAMP, name SYMBOL) TIMESTAMP(ts)");
+  await query(environment.server, "INSERT INTO stations VALUES ('2024-01-01', 'a')");
+  await page.keyboard.press("Alt+5");
+  await page.getByLabel("File to import").setInputFiles({
+    name: "stations.csv",
+    mimeType: "text/csv",
+    buffer: Buffer.from("ts,name,height\n2024-01-02,b,5\n"),
+  });
+  await page.getByText("The table stations exists with 1 row.").waitFor();
+  await page.getByText("it gets the new column height").waitFor();
+  await page.getByRole("textbox", { name: "Table" }).fill("stations_new");
+  await page.getByRole("textbox", { name: "Table" }).blur();
+  await page.getByText("The table stations_new does not exist and is created.").waitFor();
+  await page.getByRole("textbox", { name: "Table" }).fill("stations");
+  await page.getByRole("textbox", { name: "Table" }).blur();
+  await page.getByRole("button", { name: "Add rows to stations" }).click();
+  await page.getByText("1 row imported into stations").waitFor();
+  assert.deepEqual(await query(environment.server, "SELECT name, height FROM stations"), [
+    ["a", null],
+    ["b", 5],
+  ]);
+});
+
 browserTest("running statements are listed and cancelled", async (page) => {
   const ended = query(environment.server, "SELECT sleep(90)").catch((error) => String(error));
-  await page.keyboard.press("Alt+4");
+  await page.keyboard.press("Alt+6");
   const row = page
     .locator("tr", { hasText: "sleep(90)" })
     .filter({ has: page.getByRole("button", { name: "Cancel" }) });
@@ -422,15 +478,7 @@ for (const colorScheme of ["light", "dark"]) {
   browserTest(
     `no serious findings of axe in ${colorScheme}`,
     async (page) => {
-      const check = async (place) => {
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-        const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-        assert.deepEqual(
-          serious.map(({ id, nodes }) => [place, id, nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]),
-          [],
-        );
-      };
-      await page.evaluate(axeSource);
+      const check = (place) => checkAccessibility(page, place);
       assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), colorScheme);
       await page.locator(".example").first().waitFor();
       await check("welcome");
@@ -445,9 +493,9 @@ for (const colorScheme of ["light", "dark"]) {
       await check("palette");
       await page.keyboard.press("Escape");
       for (const [key, heading] of [
-        ["Alt+2", "cpu"],
-        ["Alt+3", "Import"],
-        ["Alt+4", "Operations"],
+        ["Alt+4", "cpu"],
+        ["Alt+5", "Import"],
+        ["Alt+6", "Operations"],
       ]) {
         await page.keyboard.press(key);
         await page.getByRole("heading", { name: heading, level: 1 }).waitFor();

@@ -1,20 +1,24 @@
 // Starts a server with demo data, the console and a browser.
 //
+// Without TIDALITE_CONSOLE=embedded the tests run console/dist against any server binary, also an older one.
+//
 // TIDALITE_BIN      the server binary
 // TIDALITE_CONSOLE  `embedded`: the server itself serves the console; otherwise console/dist is served by a proxy
 // CHROMIUM          the browser, /usr/bin/chromium if not set
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { test } from "node:test";
 import { startProxy } from "./console-proxy.mjs";
 
 const consoleFolder = resolve(import.meta.dirname, "../../console");
 const load = createRequire(join(consoleFolder, "package.json"));
 const { chromium } = load("playwright-core");
-export const axeSource = load("axe-core").source;
+const axeSource = load("axe-core").source;
 
 const START_DEADLINE_MS = 60_000;
 
@@ -124,8 +128,42 @@ export async function startConsole({ command = "demo", flags = [], env = {} } = 
   return { server: server.url, url: proxy?.url ?? server.url, browser, stop, stopServer: server.stop };
 }
 
+/**
+ * Returns a function that runs a test in a new profile; errors of the page and violations of its content security
+ * policy fail the test.
+ */
+export function browserTests(environmentOf) {
+  return (name, body, options = {}) => {
+    test(name, { timeout: 120_000 }, async () => {
+      const { page, context, problems } = await openPage(environmentOf(), options);
+      try {
+        await body(page);
+      } catch (error) {
+        await page.screenshot({
+          path: `${process.env.SCREENSHOTS ?? "/tmp"}/${name.replaceAll(/\W+/g, "-")}.png`,
+        });
+        throw error;
+      } finally {
+        await context.close();
+      }
+      assert.deepEqual(problems, []);
+    });
+  };
+}
+
+/** Fails if axe reports serious findings for the page; `place` names the state of the page. */
+export async function checkAccessibility(page, place) {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => [place, id, nodes.slice(0, 3).map((node) => node.html.slice(0, 200))]),
+    [],
+  );
+}
+
 /** Opens the console in a new profile and fails the test on errors of the page and violations of its policy. */
-export async function openPage(environment, options = {}) {
+export async function openPage(environment, { hash = "", ...options } = {}) {
   const context = await environment.browser.newContext({
     viewport: { width: 1400, height: 860 },
     permissions: ["clipboard-read", "clipboard-write"],
@@ -138,7 +176,7 @@ export async function openPage(environment, options = {}) {
   page.on("console", (message) => {
     if (message.type() === "error" && !/status of (400|401)/.test(message.text())) problems.push(message.text());
   });
-  await page.goto(environment.url);
+  await page.goto(environment.url + hash);
   await page.locator(".status-bar, .login").waitFor();
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
   return { page, context, problems };

@@ -36,6 +36,14 @@ test(
     await page.locator(".cm-content").waitFor();
     await run(page, "SELECT x FROM long_sequence(2)");
     assert.equal(await summary(page), "2 rows");
+    // A saved document names the user.
+    await page.getByRole("button", { name: "Saved", exact: true }).click();
+    await page.getByRole("button", { name: "Save this tab …" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await page.locator(".tree-row").hover();
+    await page.getByRole("button", { name: /^Versions of/ }).click();
+    await page.getByRole("cell", { name: "ann", exact: true }).waitFor();
+    await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByRole("button", { name: "Log in" }).waitFor();
     assert.deepEqual(problems, []);

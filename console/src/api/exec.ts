@@ -1,3 +1,4 @@
+import { isPlainInsert } from "../sql/statements.ts";
 import { request } from "./http.ts";
 import { parseExact, type Json } from "./json.ts";
 
@@ -23,8 +24,10 @@ export interface Rows {
 
 export interface Done {
   kind: "done";
-  /** Rows changed by UPDATE and DELETE, if the server reports the number. */
-  updated: number | undefined;
+  /** Number of rows that the statement wrote, if the server reports the number. */
+  changed: number | undefined;
+  /** Says if the rows were inserted or changed. */
+  verb: "inserted" | "changed";
 }
 
 export interface ExecOptions {
@@ -36,7 +39,7 @@ export interface ExecOptions {
 }
 
 /** Type and text of a parameter, as `/exec` reads it. */
-export type ParameterValue = ["null"] | ["long" | "double" | "text", string] | ["boolean", boolean];
+export type ParameterValue = ["null"] | ["long" | "double" | "text" | "TIMESTAMP", string] | ["boolean", boolean];
 
 export class QueryError extends Error {
   override name = "QueryError";
@@ -65,6 +68,8 @@ export function queryError(body: Body): QueryError {
 export async function exec(sql: string, options: ExecOptions = {}): Promise<Rows | Done> {
   const body = {
     query: sql,
+    // An INSERT without RETURNING has no rows. In this format its response has the number of rows.
+    fmt: isPlainInsert(sql) ? "arrow" : undefined,
     quoteLargeNum: "true",
     quoteNotFinite: "true",
     limit: options.limit?.join(","),
@@ -92,8 +97,13 @@ async function bodyOf(response: Response): Promise<Body> {
 function answerOf(body: Body): Rows | Done {
   if (body["error"] !== undefined) throw queryError(body);
   if (!Array.isArray(body["dataset"])) {
-    const updated = body["updated"];
-    return { kind: "done", updated: typeof updated === "number" ? updated : undefined };
+    const isInsert = body["tag"] === "INSERT";
+    const changed = isInsert ? body["rows"] : body["updated"];
+    return {
+      kind: "done",
+      changed: typeof changed === "number" ? changed : undefined,
+      verb: isInsert ? "inserted" : "changed",
+    };
   }
   const rows = body["dataset"] as Row[];
   return {

@@ -22,6 +22,14 @@ export function basicAuthorization(user: string, password: string): string {
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }
 
+/** Name of the user who logged in by password, if there is one. */
+export function userName(): string | undefined {
+  const encoded = /^Basic (.*)$/.exec(authorization ?? "")?.[1];
+  if (encoded === undefined) return undefined;
+  const bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0));
+  return new TextDecoder().decode(bytes).split(":")[0];
+}
+
 /**
  * Sends a request to the server.
  *

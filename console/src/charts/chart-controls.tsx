@@ -10,8 +10,8 @@ interface ControlsProps {
   onSpec: (spec: ChartSpec) => void;
   aggregate: Aggregate | undefined;
   onAggregate: (aggregate: Aggregate) => void;
-  isSplit: boolean;
-  onSplit: (isSplit: boolean) => void;
+  /** Without it the chart is not split. */
+  split?: { isOn: boolean; onChange: (isOn: boolean) => void };
 }
 
 function Select(props: {
@@ -35,15 +35,7 @@ function Select(props: {
 }
 
 /** Choice of the kind of chart and of its columns. */
-export function ChartControls({
-  columns,
-  spec,
-  onSpec,
-  aggregate,
-  onAggregate,
-  isSplit,
-  onSplit,
-}: ControlsProps): JSX.Element {
+export function ChartControls({ columns, spec, onSpec, aggregate, onAggregate, split }: ControlsProps): JSX.Element {
   const kinds = CHART_KINDS.filter((kind) => kind !== "candles" || ohlcColumns(columns));
   const named = (test: (family: string) => boolean): [number, string][] =>
     columns.flatMap((column, i): [number, string][] => (test(familyOf(column.type)) ? [[i, column.name]] : []));
@@ -96,12 +88,12 @@ export function ChartControls({
           onChange={(name) => onAggregate(name as Aggregate)}
         />
       )}
-      {hasValues && spec.ys.length > 1 && (
+      {split && hasValues && spec.ys.length > 1 && (
         <label class="check">
           <input
             type="checkbox"
-            checked={isSplit}
-            onChange={(event) => onSplit((event.target as HTMLInputElement).checked)}
+            checked={split.isOn}
+            onChange={(event) => split.onChange((event.target as HTMLInputElement).checked)}
           />{" "}
           one chart each
         </label>

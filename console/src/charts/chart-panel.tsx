@@ -1,83 +1,17 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import type uPlot from "uplot";
 import type { Row } from "../api/exec.ts";
 import { isAbort } from "../api/http.ts";
 import type { ResultPages } from "../results/pages.ts";
 import { hasTimeRange } from "../sql/statements.ts";
 import { activeRun, runAgain, setTimeRange } from "../state/run.ts";
-import { isDark, theme } from "../state/settings.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
 import { ChartControls } from "./chart-controls.tsx";
 import { chartRows, isReducible, type ChartRows } from "./chart-data.ts";
 import { chooseChart, differInScale, type ChartSpec } from "./choose.ts";
-import { createPlot, updatePlot } from "./plot.ts";
+import { Plot } from "./plot-view.tsx";
 import { timestampText, type Aggregate } from "./reduce.ts";
 import { chartData, type ChartData } from "./series.ts";
-
-interface PlotProps {
-  data: ChartData;
-  kind: ChartSpec["kind"];
-  firstColor: number;
-  /** True if a zoom asks the server, so that new values replace the visible range. */
-  isZoomedAtServer: boolean;
-  onZoom: (range: [number, number] | undefined) => void;
-}
-
-/** Height of the legend in pixels before it is drawn. */
-const LEGEND_HEIGHT = 34;
-
-function Plot({ data, kind, firstColor, isZoomedAtServer, onZoom }: PlotProps): JSX.Element {
-  const host = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | undefined>(undefined);
-  const zoom = useRef(onZoom);
-  const isZoomed = useRef(false);
-  zoom.current = onZoom;
-  // Values of the same series replace those of the chart; everything else creates the chart again.
-  const shape = data.labels
-    ? data
-    : [kind, theme.value, data.xName, ...data.series.map((series) => series.name)].join("\n");
-  const drawn = useRef<ChartData>(data);
-  useEffect(() => {
-    const element = host.current as HTMLDivElement;
-    const sizeOf = (): { width: number; height: number } => {
-      const legend = element.querySelector<HTMLElement>(".u-legend")?.offsetHeight ?? LEGEND_HEIGHT;
-      return { width: Math.max(200, element.clientWidth), height: Math.max(120, element.clientHeight - legend) };
-    };
-    const zoomed: PlotProps["onZoom"] = (range) => {
-      isZoomed.current = range !== undefined;
-      zoom.current(range);
-    };
-    plot.current = createPlot(element, data, {
-      kind,
-      ...sizeOf(),
-      isDark: isDark(),
-      firstColor,
-      syncKey: "tidalite",
-      onZoom: zoomed,
-    });
-    drawn.current = data;
-    isZoomed.current = false;
-    const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf()));
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.current?.destroy();
-    };
-  }, [shape]);
-  useEffect(() => {
-    if (plot.current && drawn.current !== data) updatePlot(plot.current, data, isZoomedAtServer || !isZoomed.current);
-    drawn.current = data;
-  }, [data]);
-  return (
-    <div
-      class="plot"
-      ref={host}
-      role="img"
-      aria-label={`${kind} chart of ${data.series.map((s) => s.name).join(", ")}`}
-    />
-  );
-}
 
 /** Splits data into one chart for each series. */
 function split(data: ChartData, isSplit: boolean): ChartData[] {
@@ -149,8 +83,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
         onSpec={setSpec}
         aggregate={isReduced ? aggregate : undefined}
         onAggregate={setAggregate}
-        isSplit={isSplit}
-        onSplit={setSplit}
+        split={{ isOn: isSplit, onChange: setSplit }}
       />
       {hasNotes && (
         <div class="chart-notes">
@@ -177,6 +110,7 @@ export function ChartPanel({ result }: { result: ResultPages }): JSX.Element {
             kind={drawn?.spec.kind ?? "line"}
             firstColor={i}
             isZoomedAtServer={zoomsAtServer}
+            syncKey="tidalite"
             onZoom={onZoom}
           />
         ))}

@@ -18,6 +18,8 @@ function newState(text: string): EditorState {
   return EditorState.create({
     doc: text,
     extensions: editorExtensions({
+      label: "SQL editor",
+      lastRun: () => activeRun.peek(),
       run: () => (runCurrent(), true),
       runAll: () => (runAll(), true),
       onChange: (changed) => updateTab(shownTab, { text: changed }),

@@ -19,7 +19,7 @@ import {
   type DecorationSet,
 } from "@codemirror/view";
 import { splitStatements, statementAt } from "../sql/statements.ts";
-import { activeRun } from "../state/run.ts";
+import type { Run } from "../state/run.ts";
 import { completeSql } from "./completion.ts";
 import { hoverDescription } from "./hover.ts";
 import { sqlLanguage } from "./language.ts";
@@ -46,8 +46,12 @@ const currentStatement = StateField.define<DecorationSet>({
 });
 
 export interface EditorCommands {
+  /** Name of the editor for screen readers. */
+  label: string;
   run: Command;
   runAll: Command;
+  /** The run whose error is marked. */
+  lastRun: () => Run | undefined;
   onChange: (text: string) => void;
 }
 
@@ -72,8 +76,8 @@ export function editorExtensions(commands: EditorCommands): Extension {
     currentStatement,
     hoverDescription,
     sqlLanguage,
-    sqlLinter(() => activeRun.peek()),
-    EditorView.contentAttributes.of({ "aria-label": "SQL editor" }),
+    sqlLinter(commands.lastRun),
+    EditorView.contentAttributes.of({ "aria-label": commands.label }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) commands.onChange(update.state.doc.toString());
     }),

@@ -2,7 +2,7 @@ import { linter, type Diagnostic } from "@codemirror/lint";
 import { StateEffect } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import { validate, type SyntaxProblem } from "../api/exec.ts";
-import { indexOfCharacter, splitStatements, withTimeRange, type Statement } from "../sql/statements.ts";
+import { indexOfCharacter, splitStatements, withNamedParameters, type Statement } from "../sql/statements.ts";
 import { tokenize } from "../sql/tokens.ts";
 import type { Run } from "../state/run.ts";
 
@@ -12,10 +12,14 @@ const CACHE_MAX = 500;
 
 const checked = new Map<string, SyntaxProblem | undefined>();
 
+/** Returns text in place of a parameter `:name` for a check of the syntax. The same length keeps the positions of errors. */
+function placeholderOf(name: string): string {
+  return name === "interval" ? "1m".padEnd(name.length + 1) : `'${"_".repeat(name.length - 1)}'`;
+}
+
 async function check(sql: string, signal: AbortSignal): Promise<SyntaxProblem | undefined> {
   if (checked.has(sql)) return checked.get(sql);
-  // Literals of the same length keep the positions of errors.
-  const problem = await validate(withTimeRange(sql, "rom", "o"), signal);
+  const problem = await validate(withNamedParameters(sql, placeholderOf), signal);
   if (checked.size >= CACHE_MAX) checked.clear();
   checked.set(sql, problem);
   return problem;

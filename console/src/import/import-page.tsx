@@ -4,13 +4,13 @@ import type { JSX } from "preact";
 import { isAbort } from "../api/http.ts";
 import { quoteName } from "../sql/statements.ts";
 import { runStatements } from "../state/run.ts";
-import { loadSchema } from "../state/schema.ts";
+import { columnsByTable, columnsOf, loadSchema, tables } from "../state/schema.ts";
 import { activeTab, openTab } from "../state/tabs.ts";
 import { view } from "../state/view.ts";
 import { formatBytes } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { notify } from "../ui/notice.tsx";
-import { Preview, type Choices } from "./preview.tsx";
+import { Preview, type Choices, type ExistingTable } from "./preview.tsx";
 import { Report } from "./report.tsx";
 import { importCsv, importOther, kindOf, tableNameOf, type ImportReport } from "./send.ts";
 
@@ -30,6 +30,16 @@ function columnsOption(choices: Choices): string {
   return Object.entries(choices.types)
     .map(([name, type]) => `${quoteName(name)} ${type}`)
     .join(", ");
+}
+
+/** Returns the table of a name, if it exists, and reads its columns. */
+function existingTable(name: string): ExistingTable | undefined {
+  const key = name.toLowerCase();
+  const table = tables.value.find((table) => table.name.toLowerCase() === key);
+  if (!table) return undefined;
+  const columns = columnsByTable.value.get(key);
+  if (!columns) void columnsOf(table.name);
+  return { name: table.name, rows: table.rows, columns: columns?.map((column) => column.name) };
 }
 
 function showRows(table: string): void {
@@ -76,6 +86,8 @@ export function ImportPage(): JSX.Element {
         : undefined;
     const choices = { ...NO_CHOICES, table: tableNameOf(file.name) };
     state.value = { file, choices, preview: undefined, report: undefined, summary: undefined, error, isBusy: false };
+    // Another client may have created the table since the schema was read.
+    void loadSchema();
     if (kind === "csv") void send(true);
   };
   const choose = (choices: Choices): void => {
@@ -143,6 +155,7 @@ export function ImportPage(): JSX.Element {
               <Preview
                 kind={kindOf(current.file.name)}
                 preview={current.preview}
+                existing={kindOf(current.file.name) === "lines" ? undefined : existingTable(current.choices.table)}
                 choices={current.choices}
                 isBusy={current.isBusy}
                 onChange={choose}

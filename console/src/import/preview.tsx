@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
 import { TYPES } from "../sql/words.ts";
+import { formatCount } from "../ui/format.ts";
+import { Icon } from "../ui/icons.tsx";
 import type { FileKind, ImportReport } from "./send.ts";
 
 export interface Choices {
@@ -11,9 +13,18 @@ export interface Choices {
   atomicity: "skipCol" | "skipRow" | "abort";
 }
 
+/** The table that the rows will be added to, if it exists. */
+export interface ExistingTable {
+  name: string;
+  rows: number;
+  /** Names of the columns, `undefined` until they are read. */
+  columns: string[] | undefined;
+}
+
 interface PreviewProps {
   kind: FileKind;
   preview: ImportReport | undefined;
+  existing: ExistingTable | undefined;
   choices: Choices;
   isBusy: boolean;
   onChange: (choices: Choices) => void;
@@ -128,8 +139,51 @@ function Options({
   );
 }
 
+interface TargetProps {
+  kind: FileKind;
+  preview: ImportReport | undefined;
+  existing: ExistingTable | undefined;
+  table: string;
+}
+
+/** Says before the import if its rows are added to a table with other rows or create a table. */
+function Target({ kind, preview, existing, table }: TargetProps): JSX.Element {
+  if (kind === "lines")
+    return (
+      <p class="target-note">
+        Each line names its table: existing tables get the rows and new columns, other tables are created.
+      </p>
+    );
+  if (!existing)
+    return (
+      <p class="target-note">
+        The table <strong>{table}</strong> does not exist and is created.
+      </p>
+    );
+  const known = existing.columns && new Set(existing.columns.map((name) => name.toLowerCase()));
+  const found = preview?.columns.map(({ name }) => name) ?? [];
+  const added = known ? found.filter((name) => !known.has(name.toLowerCase())) : [];
+  return (
+    <p class="target-note existing" role="status">
+      <Icon name="alert" size={14} />
+      <span>
+        The table <strong>{existing.name}</strong> exists with {formatCount(existing.rows)}{" "}
+        {existing.rows === 1 ? "row" : "rows"}. The rows of the file are added to it
+        {added.length > 0 && (
+          <>
+            , and it gets {added.length === 1 ? "the new column" : "the new columns"}{" "}
+            <strong>{added.join(", ")}</strong>
+          </>
+        )}
+        . Choose another name to create a new table.
+      </span>
+    </p>
+  );
+}
+
 /** What a dry run found in the file, and the choices before the import. */
-export function Preview({ kind, preview, choices, isBusy, onChange, onImport }: PreviewProps): JSX.Element {
+export function Preview(props: PreviewProps): JSX.Element {
+  const { kind, preview, existing, choices, isBusy, onChange, onImport } = props;
   const general = preview?.found.filter(([name]) => !name.startsWith("column ")) ?? [];
   return (
     <section aria-label="Preview">
@@ -147,9 +201,10 @@ export function Preview({ kind, preview, choices, isBusy, onChange, onImport }: 
         )}
         {kind === "csv" && <Options preview={preview} choices={choices} onChange={onChange} />}
         <button class="button primary" disabled={isBusy || (kind === "csv" && !preview)} onClick={onImport}>
-          Import
+          {existing ? `Add rows to ${existing.name}` : "Import"}
         </button>
       </div>
+      <Target kind={kind} preview={preview} existing={existing} table={choices.table} />
       {general.length > 0 && (
         <p class="found">
           {general.map(([name, text]) => (
@@ -160,7 +215,7 @@ export function Preview({ kind, preview, choices, isBusy, onChange, onImport }: 
         </p>
       )}
       {preview && <Columns preview={preview} choices={choices} onChange={onChange} />}
-      {preview?.statement && (
+      {preview?.statement && !existing && (
         <pre class="ddl" role="region" tabIndex={0} aria-label="Statement that creates the table">
           {preview.statement}
         </pre>

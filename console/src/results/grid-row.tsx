@@ -16,6 +16,7 @@ export interface GridRowProps {
   range: [number, number];
   selected: Bounds;
   focus: CellPosition;
+  focusId: string;
   gutter: number;
 }
 
@@ -34,7 +35,7 @@ function cellClass(value: Cell | undefined, type: string, isSelected: boolean, i
 }
 
 export function GridRow(props: GridRowProps): JSX.Element {
-  const { row, index, top, values, columns, layout, range, selected, focus, gutter } = props;
+  const { row, index, top, values, columns, layout, range, selected, focus, focusId, gutter } = props;
   const isInRows = row >= selected.top && row <= selected.bottom;
   const cells: JSX.Element[] = [];
   for (let i = range[0]; i < range[1]; i++) {
@@ -45,7 +46,7 @@ export function GridRow(props: GridRowProps): JSX.Element {
     cells.push(
       <div
         key={i}
-        id={isFocus ? "focused-cell" : undefined}
+        id={isFocus ? focusId : undefined}
         role="gridcell"
         aria-colindex={i + 2}
         aria-selected={isSelected}

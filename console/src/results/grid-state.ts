@@ -7,6 +7,8 @@ import type { Selection } from "./selection.ts";
 /** Order, selection and widths of the grid of a tab. They are kept while the columns stay the same. */
 export interface GridState {
   key: string;
+  /** Id of the element of the focused cell. */
+  focusId: string;
   order: Signal<Order>;
   selection: Signal<Selection>;
   widths: Signal<Map<number, number>>;
@@ -26,17 +28,26 @@ export function gridStateOf(tab: string, result: ResultPages): GridState {
   const key = keyOf(result.columns);
   const known = states.get(tab);
   if (known?.key === key) return known;
+  const state = newGridState(key);
+  states.set(tab, state);
+  return state;
+}
+
+let stateCount = 0;
+
+/** Returns the state of a grid that nobody has touched. */
+export function newGridState(key: string): GridState {
   const origin = { row: 0, column: 0 };
-  const state: GridState = {
+  stateCount += 1;
+  return {
     key,
+    focusId: `focused-cell-${stateCount}`,
     order: signal(NO_ORDER),
     selection: signal({ anchor: origin, focus: origin }),
     widths: signal(new Map()),
     first: 0,
     visible: signal([0, 0]),
   };
-  states.set(tab, state);
-  return state;
 }
 
 /** The rows of the grid from top to bottom, as indexes of the result. */

@@ -13,7 +13,7 @@ import { RowScroller } from "./scroller.ts";
 import { boundsOf, movedBy, type CellPosition } from "./selection.ts";
 
 export const ROW_HEIGHT = 25;
-const HEAD_HEIGHT = 40;
+export const HEAD_HEIGHT = 40;
 const OVERSCAN_ROWS = 6;
 
 interface GridProps {
@@ -136,6 +136,7 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
         range={range}
         selected={selected}
         focus={selection.focus}
+        focusId={state.focusId}
         gutter={gutter}
       />,
     );
@@ -150,7 +151,7 @@ export function Grid({ result, state, onOpenRow }: GridProps): JSX.Element {
       aria-label="Rows"
       aria-rowcount={rows.count + 1}
       aria-colcount={result.columns.length + 1}
-      aria-activedescendant="focused-cell"
+      aria-activedescendant={state.focusId}
       aria-multiselectable="true"
       onScroll={onScroll}
       onWheel={onWheel}

@@ -3,7 +3,7 @@ import { goTo } from "../editor/editor.tsx";
 import { indexOfCharacter } from "../sql/statements.ts";
 import { activeRun, cancelRun, type Run } from "../state/run.ts";
 import { activeTab } from "../state/tabs.ts";
-import { isDetailOpen, resultView } from "../state/view.ts";
+import { isDetailOpen } from "../state/view.ts";
 import { formatMs } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
 import { lazyComponent } from "../ui/lazy.tsx";
@@ -12,6 +12,7 @@ import { Elapsed } from "./elapsed.tsx";
 import { Grid } from "./grid.tsx";
 import { gridStateOf } from "./grid-state.ts";
 import type { ResultPages } from "./pages.ts";
+import { shownView } from "./shown-view.ts";
 import { Progress } from "./progress.tsx";
 import { RowDetail } from "./row-detail.tsx";
 import { PlanText } from "./plan-text.tsx";
@@ -67,7 +68,7 @@ function Running({ run }: { run: Run }): JSX.Element {
 function RowsPanel({ result }: { result: ResultPages }): JSX.Element {
   const state = gridStateOf(activeTab.value.id, result);
   const toggleDetail = (): void => void (isDetailOpen.value = !isDetailOpen.peek());
-  if (resultView.value === "chart") {
+  if (shownView(result) === "chart") {
     return <ChartPanel key={activeTab.value.id} result={result} />;
   }
   const isPlan = result.columns.length === 1 && result.columns[0]?.name === "QUERY PLAN";

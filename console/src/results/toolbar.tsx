@@ -13,6 +13,7 @@ import { Elapsed } from "./elapsed.tsx";
 import { exportLoaded, exportRows, exportsParquet, type ExportFormat } from "./export.ts";
 import { gridRows, gridStateOf, type GridState } from "./grid-state.ts";
 import type { ResultPages } from "./pages.ts";
+import { hasChart, shownView } from "./shown-view.ts";
 import { TEXT_FORMATS } from "./text-formats.ts";
 
 function plural(count: number, noun: string): string {
@@ -23,7 +24,7 @@ function plural(count: number, noun: string): string {
 export function rowSummary(result: ResultPages, state: GridState): string {
   const total = result.isExact ? plural(result.rowCount, "row") : `at least ${plural(result.rowCount, "row")}`;
   const rows = gridRows(result, state.order.value);
-  if (rows.isOrdered && resultView.value === "grid") {
+  if (rows.isOrdered && shownView(result) === "grid") {
     const loaded = formatCount(result.loadedCount());
     const scope = rows.isPartial ? `of ${loaded} loaded rows (${total} in all)` : `of ${total}`;
     return `${formatCount(rows.count)} ${scope}`;
@@ -36,7 +37,7 @@ export function rowSummary(result: ResultPages, state: GridState): string {
 function VisibleRows({ result, state }: { result: ResultPages; state: GridState }): JSX.Element | null {
   const [lo, hi] = state.visible.value;
   const isPaged = !result.isComplete() && result.query.isRepeatable;
-  if (hi <= lo || resultView.value !== "grid") return null;
+  if (hi <= lo || shownView(result) !== "grid") return null;
   return (
     <span class="muted" title={isPaged ? "Rows are read in pages: each page runs the statement again" : undefined}>
       showing {formatCount(lo + 1)}–{formatCount(hi)}
@@ -48,7 +49,7 @@ function VisibleRows({ result, state }: { result: ResultPages; state: GridState 
 function SortAll({ result, state }: { result: ResultPages; state: GridState }): JSX.Element | null {
   const { sort } = state.order.value;
   const column = sort && result.columns[sort.column];
-  if (!column || resultView.value !== "grid" || result.isComplete() || !result.query.isRepeatable) return null;
+  if (!column || shownView(result) !== "grid" || result.isComplete() || !result.query.isRepeatable) return null;
   const sortAll = (): void => {
     const sql = sortedQuery(result.query.sql, column.name, sort.isDescending);
     openTab(`${sql};\n`, "Sorted");
@@ -85,14 +86,22 @@ function Summary({ run }: { run: Run }): JSX.Element {
   );
 }
 
-function ViewSwitch(): JSX.Element {
+function ViewSwitch({ result }: { result: ResultPages }): JSX.Element {
+  const shown = shownView(result);
+  const isDrawable = hasChart(result);
   const choose = (view: ResultView) => (): void => void (resultView.value = view);
   return (
     <div class="switch" role="group" aria-label="View of the result">
-      <button aria-label="Grid" aria-pressed={resultView.value === "grid"} onClick={choose("grid")}>
+      <button aria-label="Grid" aria-pressed={shown === "grid"} onClick={choose("grid")}>
         <Icon name="table" size={14} /> <span class="wide">Grid</span>
       </button>
-      <button aria-label="Chart" aria-pressed={resultView.value === "chart"} onClick={choose("chart")}>
+      <button
+        aria-label="Chart"
+        aria-pressed={shown === "chart"}
+        disabled={!isDrawable}
+        title={isDrawable ? undefined : "No column has numbers to draw"}
+        onClick={choose("chart")}
+      >
         <Icon name="chart" size={14} /> <span class="wide">Chart</span>
       </button>
     </div>
@@ -185,11 +194,11 @@ export function ResultToolbar({ run }: { run: Run }): JSX.Element {
   const toggleDetail = (): void => void (isDetailOpen.value = !isDetailOpen.peek());
   return (
     <div class="toolbar">
-      {result && <ViewSwitch />}
+      {result && <ViewSwitch result={result} />}
       <SequenceSwitch run={run} />
       <Summary run={run} />
       <span class="spacer" />
-      {result && state && resultView.value === "grid" && (
+      {result && state && shownView(result) === "grid" && (
         <>
           <FilterField state={state} />
           <button

@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { JSX } from "preact";
 import { insertText } from "../editor/editor.tsx";
 import { quoteName } from "../sql/statements.ts";
+import { SavedList } from "../queries/saved-list.tsx";
 import { history, type HistoryEntry } from "../state/history.ts";
 import { columnsByTable, columnsOf, loadSchema, schemaError, tables, type Table } from "../state/schema.ts";
 import { runStatements } from "../state/run.ts";
@@ -10,6 +11,7 @@ import { activeTab, openTab } from "../state/tabs.ts";
 import { showTable } from "../state/view.ts";
 import { formatAgo, formatCount, formatMs } from "../ui/format.ts";
 import { Icon } from "../ui/icons.tsx";
+import { SearchField } from "../ui/search-field.tsx";
 
 /** Opens the first rows of a table in a tab. */
 export function previewTable(table: Table): void {
@@ -81,16 +83,7 @@ function TableTree(): JSX.Element {
   const shown = tables.value.filter((table) => table.name.toLowerCase().includes(filter.value.toLowerCase()));
   return (
     <>
-      <label class="sidebar-search">
-        <Icon name="search" size={13} />
-        <input
-          type="text"
-          placeholder="Find a table"
-          aria-label="Find a table"
-          value={filter.value}
-          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
-          spellcheck={false}
-        />
+      <SearchField label="Find a table" filter={filter}>
         <button
           class="icon-button"
           aria-label="Read the schema again"
@@ -99,7 +92,7 @@ function TableTree(): JSX.Element {
         >
           <Icon name="refresh" size={13} />
         </button>
-      </label>
+      </SearchField>
       <ul class="tree">
         {schemaError.value && <li class="tree-note error-text">{schemaError.value}</li>}
         {shown.length === 0 && !schemaError.value && <li class="tree-note">No tables</li>}
@@ -138,17 +131,7 @@ function HistoryList(): JSX.Element {
     .slice(0, 100);
   return (
     <>
-      <label class="sidebar-search">
-        <Icon name="search" size={13} />
-        <input
-          type="text"
-          placeholder="Find a statement"
-          aria-label="Find a statement"
-          value={filter.value}
-          onInput={(event) => (filter.value = (event.target as HTMLInputElement).value)}
-          spellcheck={false}
-        />
-      </label>
+      <SearchField label="Find a statement" filter={filter} />
       <ul class="tree">
         {shown.length === 0 && <li class="tree-note">No statements yet</li>}
         {shown.map((entry) => (
@@ -159,21 +142,28 @@ function HistoryList(): JSX.Element {
   );
 }
 
-/** The list beside the editor: tables with their columns, or the statements that ran. */
+type List = "tables" | "saved" | "history";
+
+/** The list beside the editor: tables with their columns, saved queries, or the statements that ran. */
 export function Sidebar(): JSX.Element {
-  const list = useSignal<"tables" | "history">("tables");
-  const choose = (name: "tables" | "history") => (): void => void (list.value = name);
+  const list = useSignal<List>("tables");
+  const choose = (name: List) => (): void => void (list.value = name);
   return (
-    <aside class="sidebar" aria-label="Tables and history">
+    <aside class="sidebar" aria-label="Tables, saved queries and history">
       <div class="sidebar-tabs" role="group" aria-label="List">
         <button aria-pressed={list.value === "tables"} onClick={choose("tables")}>
           Tables
+        </button>
+        <button aria-pressed={list.value === "saved"} onClick={choose("saved")}>
+          Saved
         </button>
         <button aria-pressed={list.value === "history"} onClick={choose("history")}>
           History
         </button>
       </div>
-      {list.value === "tables" ? <TableTree /> : <HistoryList />}
+      {list.value === "tables" && <TableTree />}
+      {list.value === "saved" && <SavedList />}
+      {list.value === "history" && <HistoryList />}
     </aside>
   );
 }

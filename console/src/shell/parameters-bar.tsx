@@ -1,22 +1,15 @@
 import type { JSX } from "preact";
 import { parameterValue } from "../api/parameters.ts";
 import { runCurrent } from "../editor/editor.tsx";
-import { positionalParameters } from "../sql/statements.ts";
+import { hasTimeRange, positionalParameters } from "../sql/statements.ts";
+import { ALL_TIMES } from "../sql/time-range.ts";
 import { activeRun, parameterTexts, runAgain, setTimeRange, timeRanges } from "../state/run.ts";
-import { activeTab } from "../state/tabs.ts";
+import { activeTab, type Tab } from "../state/tabs.ts";
+import { TimeRangeFields } from "../ui/time-range-fields.tsx";
 
-/** Fields for `$1`, `$2`, … of the active tab, and the range of `:from` and `:to` if one is set. */
-export function ParametersBar(): JSX.Element | null {
-  const tab = activeTab.value;
-  const numbers = tab.text.includes("$") ? positionalParameters(tab.text) : [];
-  const range = timeRanges.value.get(tab.id);
-  if (numbers.length === 0 && !range) return null;
-  const reset = (): void => {
-    setTimeRange(tab.id, undefined);
-    if (activeRun.peek()) void runAgain(tab.id);
-  };
+function PositionalFields({ numbers }: { numbers: number[] }): JSX.Element {
   return (
-    <div class="parameters" role="group" aria-label="Parameters">
+    <>
       {numbers.map((n) => {
         const text = parameterTexts.value[n] ?? "";
         return (
@@ -37,14 +30,42 @@ export function ParametersBar(): JSX.Element | null {
           </label>
         );
       })}
+    </>
+  );
+}
+
+function RangeFields({ tab }: { tab: Tab }): JSX.Element {
+  const range = timeRanges.value.get(tab.id);
+  const reset = (): void => {
+    setTimeRange(tab.id, undefined);
+    if (activeRun.peek()) void runAgain(tab.id);
+  };
+  return (
+    <span class="parameter">
+      <TimeRangeFields
+        range={range ?? ALL_TIMES}
+        onChange={(changed) => setTimeRange(tab.id, changed)}
+        onEnter={runCurrent}
+      />
       {range && (
-        <span class="parameter">
-          <code>:from</code> {range.from.slice(0, 19)} <code>:to</code> {range.to.slice(0, 19)}
-          <button class="link" onClick={reset}>
-            all times
-          </button>
-        </span>
+        <button class="link" onClick={reset}>
+          all times
+        </button>
       )}
+    </span>
+  );
+}
+
+/** Fields for `$1`, `$2`, … and for `:from` and `:to`, if the active tab has such parameters. */
+export function ParametersBar(): JSX.Element | null {
+  const tab = activeTab.value;
+  const numbers = tab.text.includes("$") ? positionalParameters(tab.text) : [];
+  const hasRange = tab.text.includes(":") && hasTimeRange(tab.text);
+  if (numbers.length === 0 && !hasRange) return null;
+  return (
+    <div class="parameters" role="group" aria-label="Parameters">
+      <PositionalFields numbers={numbers} />
+      {hasRange && <RangeFields key={tab.id} tab={tab} />}
     </div>
   );
 }

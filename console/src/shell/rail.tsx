@@ -4,7 +4,14 @@ import { isDark, theme, toggleTheme } from "../state/settings.ts";
 import { view, VIEWS, type View } from "../state/view.ts";
 import { Icon, Logo, type IconName } from "../ui/icons.tsx";
 
-const TITLES: Record<View, string> = { query: "Query", schema: "Schema", import: "Import", operations: "Operations" };
+const TITLES: Record<View, string> = {
+  query: "Query",
+  dashboards: "Dashboards",
+  notebooks: "Notebooks",
+  schema: "Schema",
+  import: "Import",
+  operations: "Operations",
+};
 
 function logOut(): void {
   setAuthorization(null);

@@ -43,21 +43,39 @@ const WRITES = new Set(
 );
 const VOLATILE = /^(rnd_\w+|random|gen_random_uuid|uuid|timestamp_shuffle|sleep|pg_sleep)$/;
 
+function wordsOf(sql: string): string[] {
+  return tokenize(sql)
+    .filter((token) => token.kind === "word")
+    .map((token) => sql.slice(token.from, token.to).toLowerCase());
+}
+
+/** Returns true if the statement is an INSERT that returns no rows. */
+export function isPlainInsert(sql: string): boolean {
+  const words = wordsOf(sql);
+  return words[0] === "insert" && !words.includes("returning");
+}
+
+/**
+ * Returns true if the statement changes nothing, as far as its words tell.
+ *
+ * EXPLAIN ANALYZE runs its statement, and WITH may stand before one that writes.
+ */
+export function isReadOnly(sql: string): boolean {
+  const words = wordsOf(sql);
+  const first = words[0];
+  if (first === undefined || WRITES.has(first)) return false;
+  const mayWrite = /^(explain|with|declare)$/.test(first);
+  return !words.some(
+    (word) => word === "returning" || (mayWrite && /^(insert|update|delete|merge|analyze)$/.test(word)),
+  );
+}
+
 /**
  * Returns true if the statement may be sent again to read other pages of the same rows: it changes nothing and calls
  * no function with random results.
  */
 export function isRepeatable(sql: string): boolean {
-  const words = tokenize(sql)
-    .filter((token) => token.kind === "word")
-    .map((token) => sql.slice(token.from, token.to).toLowerCase());
-  const first = words[0];
-  if (first === undefined || WRITES.has(first) || words.some((word) => VOLATILE.test(word))) return false;
-  // EXPLAIN ANALYZE runs its statement, and WITH may stand before one that writes.
-  const mayWrite = /^(explain|with|declare)$/.test(first);
-  return !words.some(
-    (word) => word === "returning" || (mayWrite && /^(insert|update|delete|merge|analyze)$/.test(word)),
-  );
+  return isReadOnly(sql) && !wordsOf(sql).some((word) => VOLATILE.test(word));
 }
 
 /** Returns the numbers of the parameters `$1`, `$2`, … in ascending order. */
@@ -68,24 +86,40 @@ export function positionalParameters(sql: string): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b);
 }
 
+/** Returns the parameters `:name` of a statement, in lower case, without their colons. */
+export function namedParameters(sql: string): string[] {
+  return [...new Set(namedTokens(sql).map(({ name }) => name))];
+}
+
+function namedTokens(sql: string): { name: string; token: Token }[] {
+  return tokenize(sql)
+    .filter((token) => token.kind === "parameter" && sql[token.from] === ":")
+    .map((token) => ({ name: sql.slice(token.from + 1, token.to).toLowerCase(), token }));
+}
+
+/** Replaces parameters `:name` by SQL text; `textOf` returns `undefined` for a parameter that stays. */
+export function withNamedParameters(sql: string, textOf: (name: string) => string | undefined): string {
+  let out = "";
+  let at = 0;
+  for (const { name, token } of namedTokens(sql)) {
+    const text = textOf(name);
+    if (text === undefined) continue;
+    out += sql.slice(at, token.from) + text;
+    at = token.to;
+  }
+  return out + sql.slice(at);
+}
+
 /** Returns true if the statement contains the time range parameters `:from` or `:to`. */
 export function hasTimeRange(sql: string): boolean {
-  return tokenize(sql).some(
-    (token) => token.kind === "parameter" && /^:(from|to)$/i.test(sql.slice(token.from, token.to)),
-  );
+  return namedParameters(sql).some((name) => name === "from" || name === "to");
 }
 
 /** Replaces `:from` and `:to` by timestamp literals. */
 export function withTimeRange(sql: string, from: string, to: string): string {
-  let out = "";
-  let at = 0;
-  for (const token of tokenize(sql)) {
-    const name = sql.slice(token.from, token.to).toLowerCase();
-    if (token.kind !== "parameter" || (name !== ":from" && name !== ":to")) continue;
-    out += `${sql.slice(at, token.from)}'${name === ":from" ? from : to}'`;
-    at = token.to;
-  }
-  return out + sql.slice(at);
+  return withNamedParameters(sql, (name) =>
+    name === "from" ? quoteText(from) : name === "to" ? quoteText(to) : undefined,
+  );
 }
 
 /** Converts a position in characters, as the server counts, to an index of a JavaScript string. */

@@ -1,9 +1,11 @@
 import { computed, effect, signal } from "@preact/signals";
-import { QueryError } from "../api/exec.ts";
+import { QueryError, type Done } from "../api/exec.ts";
 import { isAbort } from "../api/http.ts";
 import { parameterValue } from "../api/parameters.ts";
 import { openResult, ResultPages } from "../results/pages.ts";
 import { isRepeatable, positionalParameters, withTimeRange } from "../sql/statements.ts";
+import { ALL_TIMES, resolveRange, type TimeRange } from "../sql/time-range.ts";
+import { formatCount } from "../ui/format.ts";
 import { addToHistory } from "./history.ts";
 import { loadSchema } from "./schema.ts";
 import { persisted } from "./storage.ts";
@@ -38,14 +40,6 @@ export interface Runnable {
   from: number;
 }
 
-/** Timestamps as SQL text. */
-export interface TimeRange {
-  from: string;
-  to: string;
-}
-
-const ALL_TIMES: TimeRange = { from: "1970-01-01T00:00:00.000000Z", to: "2200-01-01T00:00:00.000000Z" };
-
 /** The shown run of each tab. */
 export const runs = signal<Map<string, Run>>(new Map());
 /** The runs of the statements that were last run together, by tab. */
@@ -54,7 +48,7 @@ export const activeRun = computed(() => runs.value.get(activeTab.value.id));
 /** Values of `$1`, `$2`, … as they were entered. */
 export const parameterTexts = persisted<Record<string, string>>("parameters", {});
 
-/** Values of `:from` and `:to` by tab; without a value all times. */
+/** `:from` and `:to` by tab, as they were entered; without a value all times. */
 export const timeRanges = signal<Map<string, TimeRange>>(new Map());
 
 const running = new Map<string, AbortController>();
@@ -159,25 +153,32 @@ function afterRun(run: Run, isLive: boolean): void {
   if (run.state === "done" && changesSchema) void loadSchema();
 }
 
+/** How a time may be written, as a hint of an error. */
+export const TIME_HINT = "write now, now-15m, 2024-01-31 or 2024-01-31 12:30:00";
+
+/** Outcome of a statement without rows, in words. */
+export function doneText({ changed, verb }: Done): string {
+  return changed === undefined ? "Done" : `Done: ${formatCount(changed)} ${changed === 1 ? "row" : "rows"} ${verb}`;
+}
+
 type Outcome = Pick<Run, "state" | "message" | "error"> & Partial<Run>;
 
 async function outcomeOf(tab: string, text: string, signal: AbortSignal): Promise<Outcome> {
   try {
-    const { from, to } = timeRangeOf(tab);
-    const sql = withTimeRange(text, from, to);
+    const range = resolveRange(timeRangeOf(tab), Date.now());
+    if ("invalid" in range) throw new QueryError(`${range.invalid} is not a time`, undefined, TIME_HINT);
+    const sql = withTimeRange(text, range.from, range.to);
     const params = positionalParameters(sql).map((n) => parameterValue(parameterTexts.peek()[n] ?? "null"));
     const result = await openResult({ sql, params, isRepeatable: isRepeatable(sql) }, signal);
     if (result instanceof ResultPages) return { state: "done", result, message: undefined, error: undefined };
-    const rows = result.updated;
-    const message = rows === undefined ? "Done" : `Done: ${rows} ${rows === 1 ? "row" : "rows"} changed`;
-    return { state: "done", message, error: undefined };
+    return { state: "done", message: doneText(result), error: undefined };
   } catch (error) {
     if (isAbort(error)) return { state: "cancelled", message: undefined, error: undefined };
     return { state: "failed", message: undefined, error: runError(error) };
   }
 }
 
-function runError(error: unknown): RunError {
+export function runError(error: unknown): RunError {
   if (error instanceof QueryError) return { message: error.message, position: error.position, hint: error.hint };
   const isNetwork = error instanceof TypeError;
   const message = isNetwork ? "the server cannot be reached" : String(error);

@@ -1,10 +1,13 @@
 import { computed } from "@preact/signals";
+import type { Version } from "../documents/documents.ts";
 import { persisted } from "./storage.ts";
 
 export interface Tab {
   id: string;
   title: string;
   text: string;
+  /** The saved query that the tab shows, and the version that was opened. */
+  saved?: Version;
 }
 
 let sequence = 0;

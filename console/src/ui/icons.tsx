@@ -30,6 +30,14 @@ const PATHS = {
   filter: "M4 5h16l-6 8v6l-4-2v-4z",
   up: "M12 19V5M6 11l6-6 6 6",
   down: "M12 5v14M6 13l6 6 6-6",
+  more: "M4.5 12h1M11.5 12h1M18.5 12h1",
+  dashboards: "M4 4h7v9H4zM13 4h7v5h-7zM13 11h7v9h-7zM4 15h7v5H4z",
+  notebooks: "M6 3h13v18H6zM6 3v18M3.5 8H6M3.5 12H6M3.5 16H6M10 8h6M10 12h6",
+  save: "M5 4h11l3 3v13H5zM8 4v5h7V4M8 20v-7h8v7",
+  edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4",
+  move: "M12 3v18M3 12h18M9 6l3-3 3 3M9 18l3 3 3-3M6 9l-3 3 3 3M18 9l3 3-3 3",
+  resize: "M20 10v10H10M20 20L10 10",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
   logout: "M10 4H5v16h5M15 8l4 4-4 4M19 12H9",
 } as const;
 
