@@ -29,6 +29,11 @@ impl Input<'_> {
             return Ok(Statement::Nothing { tag: "CREATE SCHEMA" });
         }
         if self.take("index") {
+            while !self.sees("on") {
+                if matches!(self.parser.next_token().token, Token::EOF | Token::SemiColon) {
+                    return self.error("CREATE INDEX names no table");
+                }
+            }
             return Ok(self.without_effect("CREATE INDEX"));
         }
         if !self.take("table") {
