@@ -6,10 +6,12 @@ use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, RecordBatch, RecordBatchOptions, StringViewArray,
 };
 use datafusion::arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, Expr, Query, SetExpr, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, ExactNumberInfo, Expr, Query, SetExpr, TimezoneInfo, UnaryOperator, Value,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, TimeUnit};
 
 enum Cell<'a> {
     Null,
@@ -29,8 +31,9 @@ pub(crate) fn literal_rows(query: &Query, types: &[ColumnType]) -> Option<Record
     }
     let mut arrays = Vec::with_capacity(width);
     for index in 0..width {
-        let cells: Vec<Cell> = values.rows.iter().map(|row| cell(&row[index])).collect::<Option<_>>()?;
-        arrays.push(array(&cells, types.get(index).copied())?);
+        let of = types.get(index).copied();
+        let cells: Vec<Cell> = values.rows.iter().map(|row| cell(&row[index], of)).collect::<Option<_>>()?;
+        arrays.push(array(&cells, of)?);
     }
     let fields =
         arrays.iter().enumerate().map(|(i, a)| Field::new(format!("column{}", i + 1), a.data_type().clone(), true));
@@ -39,7 +42,7 @@ pub(crate) fn literal_rows(query: &Query, types: &[ColumnType]) -> Option<Record
     RecordBatch::try_new_with_options(schema, arrays, &options).ok()
 }
 
-fn cell(expr: &Expr) -> Option<Cell<'_>> {
+fn cell(expr: &Expr, of: Option<ColumnType>) -> Option<Cell<'_>> {
     match expr {
         Expr::Value(value) => match &value.value {
             Value::Null => Some(Cell::Null),
@@ -48,12 +51,36 @@ fn cell(expr: &Expr) -> Option<Cell<'_>> {
             Value::Boolean(value) => Some(Cell::Bool(*value)),
             _ => None,
         },
-        Expr::Cast { expr, data_type, .. } => Some(Cell::Number(Cow::Borrowed(long_number(expr, data_type)?))),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match cell(expr)? {
+        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, expr, data_type, .. } => {
+            match long_number(expr, data_type) {
+                Some(digits) => Some(Cell::Number(Cow::Borrowed(digits))),
+                None => cell(expr, of).filter(|cell| is_same(cell, data_type, of)),
+            }
+        }
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match cell(expr, of)? {
             Cell::Number(text) if !text.starts_with('-') => Some(Cell::Number(Cow::Owned(format!("-{text}")))),
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Returns true if a cast of a constant to the type of its column changes nothing, as drivers write it: `$1::INTEGER`.
+fn is_same(cell: &Cell, data_type: &DataType, of: Option<ColumnType>) -> bool {
+    let is_whole = |text: &str| text.parse::<i64>().is_ok();
+    match (cell, data_type, of) {
+        (Cell::Number(text), DataType::SmallInt(None) | DataType::Int2(None), Some(ColumnType::Short))
+        | (Cell::Number(text), DataType::Int(None) | DataType::Integer(None), Some(ColumnType::Int))
+        | (Cell::Number(text), DataType::BigInt(None) | DataType::Int8(None), Some(ColumnType::Long)) => is_whole(text),
+        (Cell::Number(_), DataType::Float(ExactNumberInfo::None) | DataType::Float8, Some(ColumnType::Double))
+        | (Cell::Bool(_), DataType::Boolean | DataType::Bool, Some(ColumnType::Boolean))
+        | (Cell::Text(_), DataType::Varchar(None) | DataType::Text, Some(ColumnType::Varchar | ColumnType::Symbol)) => {
+            true
+        }
+        (Cell::Text(_), DataType::Timestamp(None, zone), Some(ColumnType::Timestamp(TimeUnit::Micros))) => {
+            matches!(zone, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+        }
+        _ => false,
     }
 }
 
