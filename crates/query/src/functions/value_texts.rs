@@ -45,7 +45,7 @@ fn texts(call: &Call) -> Result<ArrayRef> {
 
 /// Returns the text of one value; `None` for NULL.
 pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
-    if column.is_null(row) {
+    if column.is_null(row) || *column.data_type() == DataType::Null {
         return Ok(None);
     }
     Ok(Some(match column.data_type() {
