@@ -3,12 +3,12 @@
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator as PlannerOperator;
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Literal, UnaryOperator};
@@ -54,6 +54,11 @@ impl Binder<'_> {
         }
         let value = self.expr(operand, place)?;
         let data_type = value.get_type(&place.scope.schema)?;
+        if matches!(data_type, DataType::Duration(_)) {
+            // The difference of two times.
+            let interval = cast(value, DataType::Interval(IntervalUnit::MonthDayNano));
+            return Ok(Expr::Negative(Box::new(interval)));
+        }
         let has_sign =
             data_type.is_null() || is_signed_numeric(&data_type) || is_interval(&data_type) || is_timestamp(&data_type);
         if has_sign { Ok(Expr::Negative(Box::new(value))) } else { unsupported("minus of another type", span) }

@@ -8,6 +8,7 @@ use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::dialect::WITHOUT_FRAME;
 use crate::functions::excluding;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
@@ -48,7 +49,9 @@ impl Binder<'_> {
         let inner = place.within_call();
         let is_key = |key: &&ast::Expr| !matches!(key.kind, ExprKind::Literal(_));
         let keys = window.partition_by.iter().filter(is_key);
-        let partition_by = keys.map(|key| self.expr(key, inner)).collect::<Result<Vec<_>>>()?;
+        let mut partition_by = keys.map(|key| self.expr(key, inner)).collect::<Result<Vec<_>>>()?;
+        // A constant partitions nothing; the stock planner fails for some.
+        partition_by.retain(|key| !is_constant(key));
         let mut order_by = self.inner_order(window.order_by, inner)?;
         let frame = self.frame(window.frame, &mut order_by, place)?;
         let mut args = self.arguments(&call.args, inner)?;
@@ -289,4 +292,20 @@ fn interval_of(duration: &Duration) -> Option<Interval> {
         DurationUnit::Year => "years",
     };
     Interval::parse(&format!("{} {unit}", duration.count), None).ok()
+}
+
+/// Returns true for an expression of literals and functions that are not volatile.
+fn is_constant(expr: &Expr) -> bool {
+    let varies = expr.exists(|part| {
+        Ok(matches!(
+            part,
+            Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::Placeholder(_)
+        ))
+    });
+    !varies.unwrap_or(true) && !expr.is_volatile()
 }
