@@ -146,3 +146,18 @@ def test_cancellation(connection):
         connection.rollback()
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)
+
+
+def test_nanoseconds_of_tidalite(server, table):
+    """The binary form has microseconds, rounded down; a parameter as text has all digits."""
+    server.exec(f"create table {table} (ts timestamp_ns, n int) timestamp(ts) partition by day")
+    server.exec(f"insert into {table} values ('1969-12-31T23:59:59.999999999Z', 1), ('2024-01-01T00:00:00.123456789Z', 2)")
+    with adbc.connect(f"postgresql://u@127.0.0.1:{server.pg_port}/tidalite") as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT ts FROM {table}")
+        assert cursor.fetchall() == [(dt.datetime(1969, 12, 31, 23, 59, 59, 999999),), (dt.datetime(2024, 1, 1, 0, 0, 0, 123456),)]
+        for condition, value, found in [("ts = $1::timestamp_ns", "2024-01-01T00:00:00.123456789Z", [2]), ("ts > $1", dt.datetime(2024, 1, 1, 0, 0, 0, 123456), [2]), ("ts = $1", dt.datetime(2024, 1, 1, 0, 0, 0, 123456), [])]:
+            cursor.execute(f"SELECT n FROM {table} WHERE {condition}", (value,))
+            assert [row[0] for row in cursor.fetchall()] == found, condition
+        cursor.execute(f"INSERT INTO {table} VALUES ($1, 3)", (dt.datetime(2024, 1, 2, 0, 0, 0, 1),))
+        connection.commit()
+    assert server.rows(f"select ts from {table} where n = 3") == [["2024-01-02T00:00:00.000001000Z"]]

@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import datetime as dt
 import io
 import json
 import uuid
@@ -207,6 +208,23 @@ def test_pool(side, table):
             return await pool.fetchval(f"SELECT sum(id) FROM {table}")
 
     assert asyncio.run(pooled()) == 1225
+
+
+def test_nanoseconds_of_tidalite(server, table):
+    """The binary form has microseconds, rounded down."""
+    server.exec(f"create table {table} (ts timestamp_ns) timestamp(ts) partition by day")
+    server.exec(f"insert into {table} values ('1969-12-31T23:59:59.999999999Z'), ('2024-01-01T00:00:00.123456789Z')")
+
+    async def read():
+        connection = await asyncpg.connect(host="127.0.0.1", port=server.pg_port, user="u", database="d")
+        await connection.executemany(f"INSERT INTO {table} VALUES ($1)", [(dt.datetime(2024, 1, 2, 0, 0, 0, 1),)])
+        rows = await connection.fetch(f"SELECT ts, ts::text AS digits FROM {table} WHERE ts < $1 OR ts > $2", dt.datetime(1970, 1, 1), dt.datetime(2024, 1, 1))
+        await connection.close()
+        return [tuple(row) for row in rows]
+
+    found = asyncio.run(read())
+    assert [row[0] for row in found] == [dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 1, 1, 0, 0, 0, 123456), dt.datetime(2024, 1, 2, 0, 0, 0, 1)]
+    assert found[1][1].endswith("00:00:00.123456789")
 
 
 def test_settings_and_version(run):
