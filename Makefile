@@ -94,6 +94,7 @@ $(VENV)/ready: tests/clients/requirements.txt tests/python/requirements.txt
 	python3 -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt -r tests/python/requirements.txt
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/pandas2 pandas==2.3.3 pytz==2026.6
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/duckdb1 duckdb==1.5.5 duckdb-extension-postgres-scanner==1.5.5
 	touch $@
 
 .PHONY: fuzz

@@ -5,6 +5,8 @@ import re
 import shutil
 
 import pytest
+from kinds import Side
+from postgres import Postgres, programs
 from server import Server, binary
 
 _numbers = itertools.count(1)
@@ -57,4 +59,22 @@ def servers(tmp_path):
 @pytest.fixture
 def table(request):
     """A name no other test uses."""
-    return re.sub(r"\W+", "_", request.node.name.removeprefix("test_"))[:80].strip("_").lower() + f"_{next(_numbers)}"
+    return re.sub(r"\W+", "_", request.node.name.removeprefix("test_"))[:50].strip("_").lower() + f"_{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def referee():
+    """A PostgreSQL server, which confirms expected values."""
+    if programs() is None:
+        pytest.skip("no PostgreSQL on this machine: nothing confirms the expected values")
+    running = Postgres().start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(params=["tidalite", "postgres"])
+def side(request):
+    """Runs the test twice: on Tidalite and on PostgreSQL."""
+    if request.param == "tidalite":
+        return Side("tidalite", request.getfixturevalue("server").pg_port)
+    return Side("postgres", request.getfixturevalue("referee").port)

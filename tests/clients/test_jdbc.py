@@ -30,16 +30,27 @@ def java_version():
     return int(found.group(1)) if found else 0
 
 
-def test_jdbc_does_what_java_programs_do(server):
+def output_of(program, *arguments):
+    """The lines that a program of the folder `jdbc` prints."""
     if java_version() < 17:
         pytest.skip("no Java 17 on this machine: the JDBC driver is not tried")
     jar = driver()
     if jar is None:
         pytest.skip("no JDBC driver: neither TIDALITE_JDBC_JAR nor Maven has it")
-    program = Path(__file__).parent / "jdbc/Check.java"
-    command = ["java", "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", str(jar), str(program), str(server.pg_port)]
+    options = ["-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", str(jar)]
+    command = ["java", *options, str(Path(__file__).parent / "jdbc" / program), *map(str, arguments)]
     ran = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=180, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.splitlines()
+
+
+def test_metadata_equals_that_of_postgresql(server, referee, table):
+    found = output_of("Metadata.java", server.pg_port, table)
+    assert found == output_of("Metadata.java", referee.port, table) and len(found) > 60
+
+
+def test_jdbc_does_what_java_programs_do(server):
+    lines = output_of("Check.java", server.pg_port)
     row = ("2024-02-29T12:34:56.789012|true|-2147483648|9223372036854775807|0.1|-12.345|1969-12-31|sym'; --|täxt|[0, -1]"
            "|11111111-2222-3333-4444-555555555555")
     nulls = "2024-03-01T00:00|" + "|".join(["null"] * 11)
@@ -51,4 +62,4 @@ def test_jdbc_does_what_java_programs_do(server):
     expected += ["updated 10", "deleted 10", "pages 990 489555", "product PostgreSQL", "table public.many",
                  "column ts timestamp 93", "column k text 12", "column n int8 -5", "described ts int8 text int8",
                  "error 42703", "error 42P01", "error 42601", "error 22012", "goes on 1", "cancelled 57014"]
-    assert ran.stdout.splitlines() == expected
+    assert lines == expected
