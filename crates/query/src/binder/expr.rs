@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::operators::text_as;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::halves;
@@ -35,7 +36,9 @@ impl Binder<'_> {
             }
             ExprKind::InList { operand, negated, list } => {
                 let operand = Box::new(self.expr(operand, place)?);
-                Ok(Expr::InList(InList::new(operand, self.in_items(list, place)?, *negated)))
+                let items = self.in_items(list, place)?.into_iter();
+                let items = items.map(|item| text_as(item, &operand, &place.scope.schema)).collect::<Result<_>>()?;
+                Ok(Expr::InList(InList::new(operand, items, *negated)))
             }
             ExprKind::InQuery { operand, negated, query } => self.in_query(operand, query, *negated, place),
             ExprKind::InValue { operand, negated, set } => self.in_value(operand, set, *negated, place),

@@ -35,7 +35,9 @@ impl Input<'_> {
         } else if self.take("drop") {
             self.take("column");
             self.each(|input| {
-                Ok(Command::DropColumn { table: table.clone(), column: input.name("a column name")?.text })
+                let column = input.name("a column name")?.text;
+                input.behavior();
+                Ok(Command::DropColumn { table: table.clone(), column })
             })?
         } else if self.take_all(&["set", "ttl"]) {
             let ttl = self.ttl()?;

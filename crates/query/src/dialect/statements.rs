@@ -127,8 +127,9 @@ impl Input<'_> {
             return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SCHEMA"));
         }
         let if_exists = self.take_all(&["if", "exists"]);
-        let table = self.table_name()?.text;
-        Ok(Statement::Commands { tag: "DROP TABLE", commands: vec![Command::DropTable { table, if_exists }] })
+        let commands = self.tables(|table| Command::DropTable { table, if_exists })?;
+        self.behavior();
+        Ok(Statement::Commands { tag: "DROP TABLE", commands })
     }
 
     /// Accepts the rest of a statement about an index: no column needs one.
@@ -155,8 +156,26 @@ impl Input<'_> {
     fn truncate(&mut self) -> Result<Statement> {
         self.expect("truncate")?;
         self.take("table");
-        let table = self.table_name()?.text;
-        Ok(Statement::Commands { tag: "TRUNCATE TABLE", commands: vec![Command::Truncate { table }] })
+        self.take("only");
+        let commands = self.tables(|table| Command::Truncate { table })?;
+        // No column has a sequence.
+        let _ = self.take_all(&["restart", "identity"]) || self.take_all(&["continue", "identity"]);
+        self.behavior();
+        Ok(Statement::Commands { tag: "TRUNCATE TABLE", commands })
+    }
+
+    /// Returns a command for each table of a list.
+    fn tables(&mut self, command: impl Fn(String) -> Command) -> Result<Vec<Command>> {
+        let mut commands = vec![command(self.table_name()?.text)];
+        while self.take_symbol(&Token::Comma) {
+            commands.push(command(self.table_name()?.text));
+        }
+        Ok(commands)
+    }
+
+    /// Accepts CASCADE or RESTRICT where nothing depends on the object.
+    pub(super) fn behavior(&mut self) {
+        let _ = self.take("cascade") || self.take("restrict");
     }
 
     fn rename(&mut self) -> Result<Statement> {
