@@ -37,6 +37,7 @@ pub(crate) mod json;
 pub(crate) mod json_agg;
 mod json_build;
 pub(crate) mod lengths;
+pub(crate) mod limits;
 mod matrices;
 pub(crate) mod meta;
 mod mode;
@@ -121,6 +122,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         json::FUNCTIONS,
         json_build::FUNCTIONS,
         lengths::FUNCTIONS,
+        limits::FUNCTIONS,
         arrays::FUNCTIONS,
         inner_arrays::FUNCTIONS,
         array_values::FUNCTIONS,

@@ -102,7 +102,7 @@ pub(crate) use shown::shown;
 pub(crate) use size::size;
 pub(crate) use spanning_keys::FilterSpanningKeys;
 pub(crate) use subscripts::Subscripts;
-pub(crate) use tail::{ROWS_MAX, all_but_last, last_rows, limits_in_time_order};
+pub(crate) use tail::{ROWS_MAX, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
 pub(crate) use time_join::{
