@@ -1,6 +1,7 @@
 //! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
+mod accumulators;
 pub(crate) mod adjusted;
 mod administration;
 pub(crate) mod array_elements;
@@ -54,6 +55,7 @@ pub(crate) mod postgres;
 mod quick_text;
 pub(crate) mod random;
 mod ranks;
+mod recomputed;
 mod regexps;
 mod regions;
 mod rounding;

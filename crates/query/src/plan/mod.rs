@@ -92,7 +92,7 @@ pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use operators::Operators;
-pub(crate) use ordered_aggregates::in_order_of_time;
+pub(crate) use ordered_aggregates::{in_order_of_time, needs_time};
 pub(crate) use physical::Planner;
 pub(crate) use recursive::same_fields;
 pub(crate) use relations::{TimeRelations, distinct_names, with_distinct_names, with_time};

@@ -340,7 +340,7 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
     let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
     aggregate.params.order_by = keys.map(|key| time_casts::sort_key(key, schema)).collect::<Result<_>>()?;
     if aggregate.params.distinct {
-        return plain_arguments(aggregate, schema);
+        return plain_arguments(&mut aggregate.params.args, schema);
     }
     // What adds up does not ask which NaN it is.
     if ADD_UP.contains(&aggregate.func.name()) {
@@ -385,8 +385,9 @@ fn without_one_nan(expr: Expr) -> Expr {
     }
 }
 
-fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    for argument in &mut aggregate.params.args {
+/// Makes the arguments of DISTINCT keys.
+fn plain_arguments(arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    for argument in arguments {
         if is_float_key(argument, schema) {
             *argument = plain(argument.clone())?;
         }
@@ -400,6 +401,9 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
         && let Some(skipping) = shifts::skipping_null(function)
     {
         window.fun = WindowFunctionDefinition::WindowUDF(skipping);
+    }
+    if window.params.distinct {
+        plain_arguments(&mut window.params.args, schema)?;
     }
     for key in &mut window.params.partition_by {
         if is_float_key(key, schema) {
