@@ -50,10 +50,6 @@ impl Binder<'_> {
             let message = format!("rows are nested more than {ROW_LEVELS_MAX} levels deep");
             return Err(Error::invalid(message).at(span.start as usize).into());
         }
-        let is_plain = |value: &ast::Expr| matches!(value.kind, ExprKind::Column(_) | ExprKind::Literal(_));
-        if !values.first().is_some_and(is_plain) {
-            return unsupported("row", span);
-        }
         let mut values = self.exprs(values, place)?;
         for planner in self.state.expr_planners() {
             match planner.plan_struct_literal(values, false)? {

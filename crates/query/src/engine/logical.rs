@@ -101,6 +101,7 @@ impl Engine {
             None => again::planned(&state, statement, &query.words.sql).await?,
         };
         let is_immutable = plans::is_immutable(&logical)?;
+        let logical = plan::row_values(logical)?;
         let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::exact_numbers(logical)?;

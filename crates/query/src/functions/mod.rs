@@ -40,8 +40,10 @@ mod json_build;
 pub(crate) mod lengths;
 pub(crate) mod limits;
 mod matrices;
+mod members;
 pub(crate) mod meta;
 mod mode;
+pub(crate) mod nested;
 mod now;
 pub(crate) mod nth_value;
 mod numbers;
@@ -132,6 +134,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         numbers::FUNCTIONS,
         regexps::FUNCTIONS,
         matrices::FUNCTIONS,
+        nested::FUNCTIONS,
         encodings::FUNCTIONS,
         charts::FUNCTIONS,
         directed_rounding::FUNCTIONS,
