@@ -73,6 +73,23 @@ def test_parameters_find_their_types(server, table):
         assert c.execute(f"DELETE FROM {table} WHERE l < %s", (3,)).rowcount == 3
 
 
+@pytest.mark.parametrize("prepare", [False, True])
+def test_bounds_of_limit_are_parameters(server, prepare):
+    cases = [("LIMIT %s, %s", (2, 5), [3, 4, 5]), ("LIMIT %s, %s", (2, -6), [3, 4]), ("LIMIT %s, %s", (-4, -2), [7, 8]), ("LIMIT %s, %s", (0, -8), [1, 2]),
+             ("LIMIT %s, %s", (None, 2), [1, 2]), ("LIMIT %s, %s", (8, None), [9, 10]), ("LIMIT %s, %s", ("7", "9"), [8, 9]), ("LIMIT 8, %s", (10,), [9, 10]),
+             ("LIMIT %s", (-2,), [9, 10]), ("LIMIT %s", (None,), list(range(1, 11))), ("LIMIT %s OFFSET %s", (2, 3), [4, 5]), ("OFFSET %s", (8,), [9, 10])]
+    with connect(server) as c:
+        for limit, values, expected in cases:
+            for sql in (f"SELECT x FROM long_sequence(10) ORDER BY x {limit}", f"SELECT x FROM (SELECT x FROM long_sequence(10) ORDER BY x {limit}) t ORDER BY x"):
+                # The plan of a statement is kept, and its bounds are not part of the plan.
+                for _ in range(3):
+                    assert [row[0] for row in c.execute(sql, values, prepare=prepare)] == expected, (sql, values)
+        with pytest.raises(psycopg.Error, match="LIMIT -n is supported only without OFFSET"):
+            c.execute("SELECT x FROM long_sequence(10) ORDER BY x LIMIT %s OFFSET %s", (-2, 3), prepare=prepare)
+        with pytest.raises(psycopg.Error, match="LIMIT lo, hi takes two numbers"):
+            c.execute("SELECT x FROM long_sequence(10) ORDER BY x LIMIT %s, %s", (-2, 3), prepare=prepare)
+
+
 def test_asyncpg_prepares_and_fetches(server, table):
     async def run():
         c = await asyncpg.connect(**arguments(server))
@@ -254,11 +271,16 @@ def test_what_becomes_of_rows_that_are_there_has_types(server, table):
     asyncio.run(run())
 
 
-def test_a_window_that_leaves_rows_out_is_cancelled(server):
+@pytest.mark.parametrize("function", [
+    "sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW)",
+    "length(string_agg(x::varchar, ',') OVER (ORDER BY x ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING))",
+    "arg_max(x, x) OVER (ORDER BY x ROWS BETWEEN 500000 PRECEDING AND CURRENT ROW)",
+])  # fmt: skip
+def test_a_window_that_is_computed_anew_for_each_frame_is_cancelled(server, function):
     with connect(server) as c:
         c.execute("SET statement_timeout = '300ms'")
         with pytest.raises(psycopg.errors.QueryCanceled):
-            c.execute("SELECT max(s) FROM (SELECT sum(x) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) AS s FROM long_sequence(1000000)) t")
+            c.execute(f"SELECT max(s) FROM (SELECT {function} AS s FROM long_sequence(1000000)) t")
     # Its thread is free again: others are not kept waiting by it.
     with connect(server) as c:
         busy = lambda: c.execute("SELECT count(*) FROM query_activity() WHERE query LIKE 'SELECT max(s)%'").fetchone()[0]

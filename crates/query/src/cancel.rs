@@ -1,6 +1,7 @@
 //! How a query is told to stop, and says how far it has come.
 
 use crate::Error;
+use crate::error::operation;
 use crate::exec::wide_pieces::HeldPieces;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::EmissionType;
@@ -58,29 +59,32 @@ impl Stop for State {
     }
 }
 
-/// Returns the error of a statement that stops for its memory; it names the operators that hold rows.
+/// Returns the error of a statement that stops for its memory; it names the operations that hold rows.
 fn out_of_memory(mut text: String, plan: Option<&Weak<dyn ExecutionPlan>>) -> Error {
     let mut names = Vec::new();
     if let Some(plan) = plan.and_then(Weak::upgrade) {
-        blocking_operators(&plan, &mut names);
+        blocking_operations(&plan, &mut names);
     }
     if !names.is_empty() {
-        text.push_str(&format!(" (operators that hold rows: {})", names.join(", ")));
+        text.push_str(&format!(" (operations that hold rows: {})", names.join(", ")));
     }
     Error::new(ErrorKind::Unavailable, text).with_code(SqlState::OUT_OF_MEMORY)
 }
 
-/// Adds the names of operators that emit rows only after they have read their whole input.
+/// Adds the operations of operators that emit rows only after they have read their whole input.
 ///
 /// Operators that pass rows on have the emission type of their input.
-fn blocking_operators(plan: &Arc<dyn ExecutionPlan>, names: &mut Vec<String>) {
+fn blocking_operations(plan: &Arc<dyn ExecutionPlan>, names: &mut Vec<&'static str>) {
     let emits_at_end = |plan: &Arc<dyn ExecutionPlan>| plan.properties().emission_type == EmissionType::Final;
     let passes_on = plan.children().into_iter().any(emits_at_end);
-    if emits_at_end(plan) && !passes_on && !names.iter().any(|name| name == plan.name()) {
-        names.push(plan.name().to_owned());
+    if let Some(operation) = operation(plan.name()).filter(|operation| !names.contains(operation))
+        && emits_at_end(plan)
+        && !passes_on
+    {
+        names.push(operation);
     }
     for input in plan.children() {
-        blocking_operators(input, names);
+        blocking_operations(input, names);
     }
 }
 

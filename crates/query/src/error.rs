@@ -171,16 +171,47 @@ fn from_datafusion(error: &DataFusionError) -> Error {
             Error::invalid(worded(message))
         }
         DataFusionError::NotImplemented(message) => Error::invalid(format!("not supported: {}", worded(message))),
-        DataFusionError::ResourcesExhausted(message) => {
-            Error::new(ErrorKind::Unavailable, format!("out of memory for this query: {}", worded(message)))
-                .with_code(SqlState::OUT_OF_MEMORY)
-                .with_hint("raise query.memory_bytes or memory.bytes, or ask for less at a time")
-        }
+        DataFusionError::ResourcesExhausted(message) => out_of_memory(message),
+        DataFusionError::ObjectStore(error) => from_store(error),
         DataFusionError::IoError(error) if spill::ours(error).is_some() => {
             spill::ours(error).cloned().unwrap_or_else(|| Error::internal(error.to_string()))
         }
         DataFusionError::IoError(error) => Error::new(ErrorKind::Unavailable, worded(&error.to_string())),
         other => unknown(&other.strip_backtrace()),
+    }
+}
+
+/// Returns the operation of an operator in the words of SQL; `None` for other operators.
+pub(crate) fn operation(operator: &str) -> Option<&'static str> {
+    const OPERATIONS: &[(&str, &str)] = &[
+        ("Join", "join"),
+        ("Sort", "sort"),
+        ("TopK", "sort"),
+        ("Aggregate", "aggregation"),
+        ("Group", "aggregation"),
+        ("indow", "window"),
+    ];
+    OPERATIONS.iter().find(|(part, _)| operator.contains(part)).map(|(_, operation)| *operation)
+}
+
+fn out_of_memory(message: &str) -> Error {
+    // The texts of the pool of a statement name the setting; others name operators and settings of DataFusion.
+    let text = match message.contains(", the setting ") {
+        true => format!("out of memory for this query: {}", worded(message)),
+        false => "out of memory for this query".to_owned(),
+    };
+    Error::new(ErrorKind::Unavailable, text)
+        .with_code(SqlState::OUT_OF_MEMORY)
+        .with_hint("raise query.memory_bytes or memory.bytes, or ask for less at a time")
+}
+
+fn from_store(error: &object_store::Error) -> Error {
+    use object_store::Error as Store;
+    match error {
+        Store::InvalidPath { source } => Error::invalid(format!("invalid path: {}", worded(&source.to_string()))),
+        Store::NotFound { path, .. } => Error::new(ErrorKind::NotFound, format!("no file at '{path}'")),
+        Store::Generic { source, .. } => Error::new(ErrorKind::Unavailable, worded(&source.to_string())),
+        other => Error::new(ErrorKind::Unavailable, worded(&other.to_string())),
     }
 }
 

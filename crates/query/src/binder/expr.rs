@@ -203,6 +203,9 @@ impl Binder<'_> {
             let path = Expr::Literal(ScalarValue::Utf8(Some(path)), None);
             return self.scalar_call(name, vec![self.expr(left, place)?, path]);
         }
+        if let (ExprKind::Row(values), ExprKind::Subquery(query)) = (&left.kind, &right.kind) {
+            return self.row_and_query(values, super::operators::comparison(op)?, query, place);
+        }
         // Additions in a row are nested to the left, thousands of levels deep.
         let mut chain = vec![(op, right, span)];
         let mut first = left;

@@ -26,7 +26,7 @@ const MAKE_INTERVAL: &[&str] = &["years", "months", "weeks", "days", "hours", "m
 /// Arguments with their names, if they are named.
 pub(super) struct Arguments {
     pub values: Vec<Expr>,
-    names: Vec<Option<ArgumentName>>,
+    pub names: Vec<Option<ArgumentName>>,
 }
 
 impl Arguments {

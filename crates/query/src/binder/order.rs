@@ -4,7 +4,8 @@ use super::names::folded;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
 use super::{Binder, Result, unsupported};
-use crate::{Error, plan};
+use crate::functions::limits::ALL_BUT_LAST;
+use crate::{Error, Parameter};
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidalite_sql::Span;
@@ -43,7 +44,16 @@ impl LimitRows {
 
 /// Returns the LIMIT for the last `rows` rows.
 fn from_end(rows: u64) -> Expr {
-    lit(-i64::try_from(rows).unwrap_or(i64::MAX).min(1 << 62))
+    lit(-i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// A bound of LIMIT.
+#[derive(Clone, Copy)]
+enum RowBound {
+    FromStart(u64),
+    FromEnd(u64),
+    /// NULL.
+    None,
 }
 
 impl Binder<'_> {
@@ -53,14 +63,14 @@ impl Binder<'_> {
         Ok(match query.limit.as_deref() {
             None | Some(Limit::Count { count: None, offset: None }) => LimitRows::All,
             Some(Limit::Count { count, offset }) => {
-                let is_negative = count.as_ref().is_some_and(|count| negative(count).is_some());
-                if is_negative && offset.is_some() {
+                let bound = count.as_ref().and_then(|count| self.row_bound(count));
+                if matches!(bound, Some(RowBound::FromEnd(_))) && offset.is_some() {
                     return Err(Error::invalid("LIMIT -n is supported only without OFFSET")
                         .with_hint("LIMIT -n, -m leaves out the last m")
                         .at(query.span.start as usize)
                         .into());
                 }
-                if is_negative {
+                if count.as_ref().is_some_and(|count| negative(count).is_some()) {
                     return Ok(LimitRows::Last);
                 }
                 LimitRows::Range {
@@ -68,7 +78,7 @@ impl Binder<'_> {
                     fetch: count.as_ref().map(rows).transpose()?,
                 }
             }
-            Some(Limit::Range { lo, hi }) => range(lo, hi)?,
+            Some(Limit::Range { lo, hi }) => self.range(lo, hi)?,
             Some(Limit::Fetch { percent: true, .. }) => return unsupported("FETCH with PERCENT", query.span),
             Some(Limit::Fetch { count, offset, with_ties, .. }) => {
                 let skip = offset.as_ref().map(rows).transpose()?;
@@ -79,6 +89,46 @@ impl Binder<'_> {
                 }
             }
         })
+    }
+
+    /// Returns a bound of LIMIT that is a number, NULL or a parameter; `None` for an expression.
+    fn row_bound(&self, expr: &ast::Expr) -> Option<RowBound> {
+        let of_signed = |rows: i64| match rows {
+            0.. => RowBound::FromStart(rows.unsigned_abs()),
+            _ => RowBound::FromEnd(rows.unsigned_abs()),
+        };
+        match &expr.kind {
+            ExprKind::Literal(Literal::Null) => Some(RowBound::None),
+            ExprKind::Parameter(number) => match self.value_of(*number, expr.span).ok()? {
+                Parameter::Null => Some(RowBound::None),
+                Parameter::Long(rows) => Some(of_signed(*rows)),
+                Parameter::Text(rows) | Parameter::Typed(rows, _) => rows.trim().parse().ok().map(of_signed),
+                _ => None,
+            },
+            _ => integer(expr).map(RowBound::FromStart).or_else(|| negative(expr).map(RowBound::FromEnd)),
+        }
+    }
+
+    /// `LIMIT lo, hi`: the rows after `lo` up to `hi`, each counted from the start or, if negative, from the end.
+    fn range(&self, lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
+        use RowBound::{FromEnd, FromStart};
+        let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
+        let (lo_rows, hi_rows) = match (self.row_bound(lo), self.row_bound(hi)) {
+            (Some(RowBound::None), Some(hi)) => (FromStart(0), hi),
+            (Some(lo), Some(hi)) => (lo, hi),
+            _ => return Err(no_range(lo).into()),
+        };
+        let (fetch, skip) = match (lo_rows, hi_rows) {
+            (FromStart(lo), FromStart(hi)) => (number(hi.saturating_sub(lo)), lo),
+            (FromEnd(from), FromEnd(to)) if from > to => (from_end(from - to), to),
+            (FromEnd(_), FromEnd(_)) => (number(0), 0),
+            (FromStart(lo), FromEnd(0) | RowBound::None) => {
+                return Ok(LimitRows::Range { skip: Some(number(lo)), fetch: None });
+            }
+            (FromStart(lo), FromEnd(to)) => (self.scalar_call(ALL_BUT_LAST, vec![number(to)])?, lo),
+            _ => return Err(no_range(lo).into()),
+        };
+        Ok(LimitRows::Range { skip: Some(number(skip)), fetch: Some(fetch) })
     }
 
     /// Binds a number of rows, which names no column.
@@ -185,19 +235,7 @@ fn integer(expr: &ast::Expr) -> Option<u64> {
     }
 }
 
-/// `LIMIT lo, hi`: the rows after `lo` up to `hi`, each counted from the start or, if negative, from the end.
-fn range(lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
-    let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
-    let (fetch, skip) = match (integer(lo), integer(hi), negative(lo), negative(hi)) {
-        (Some(lo), Some(hi), ..) => (number(hi.saturating_sub(lo)), lo),
-        (.., Some(from), Some(to)) if from > to => (from_end(from - to), to),
-        (.., Some(_), Some(_)) => (number(0), 0),
-        (Some(lo), .., Some(0)) => return Ok(LimitRows::Range { skip: Some(number(lo)), fetch: None }),
-        (Some(lo), .., Some(to)) => (lit(plan::all_but_last(to)), lo),
-        _ => {
-            let message = "LIMIT lo, hi takes two numbers, the first not from the end unless the second is, too";
-            return Err(Error::invalid(message).at(lo.span.start as usize).into());
-        }
-    };
-    Ok(LimitRows::Range { skip: Some(number(skip)), fetch: Some(fetch) })
+fn no_range(lo: &ast::Expr) -> Error {
+    let message = "LIMIT lo, hi takes two numbers, the first not from the end unless the second is, too";
+    Error::invalid(message).at(lo.span.start as usize)
 }

@@ -4,11 +4,14 @@ use super::operators::comparison;
 use super::scope::Place;
 use super::{Binder, Result};
 use crate::Error;
+use crate::plan::compared_values;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ExprSchema, ScalarValue, Spans};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, cast, lit, when};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, cast, lit, when,
+};
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Quantifier, Query};
 use tidalite_types::SqlState;
@@ -49,11 +52,39 @@ impl Binder<'_> {
 
     /// Binds `(x, y) IN (SELECT a, b …)`: true if a row is equal, else NULL if a row may be equal.
     fn row_in(&self, values: &[ast::Expr], query: &Query, negated: bool, place: Place) -> Result<Expr> {
-        let (rows, equal) = self.rows_and_equality(values, query, place)?;
-        let found = exists(&rows, equal.clone(), false)?;
-        let may_be = exists(&rows, equal.is_null(), false)?;
-        let null = lit(ScalarValue::Boolean(None));
-        Ok(when(found, lit(!negated)).when(may_be, null).otherwise(lit(negated))?)
+        let (rows, equal) = self.rows_and_comparison(values, Operator::Eq, query, place)?;
+        any_of(&rows, equal, negated)
+    }
+
+    /// Binds `(x, y) < ANY (SELECT a, b …)` and `(x, y) < ALL (SELECT a, b …)`: ALL is true if the negation is true for
+    /// no row.
+    fn row_quantified(
+        &self,
+        values: &[ast::Expr],
+        op: Operator,
+        quantifier: Quantifier,
+        query: &Query,
+        place: Place,
+    ) -> Result<Expr> {
+        let (rows, is_true) = self.rows_and_comparison(values, op, query, place)?;
+        match quantifier {
+            Quantifier::Any => any_of(&rows, is_true, false),
+            Quantifier::All => any_of(&rows, Expr::Not(Box::new(is_true)), true),
+        }
+    }
+
+    /// Binds `(x, y) = (SELECT a, b …)`: NULL without a row.
+    pub(super) fn row_and_query(
+        &self,
+        values: &[ast::Expr],
+        op: Operator,
+        query: &Query,
+        place: Place,
+    ) -> Result<Expr> {
+        let (rows, is_true) = self.rows_and_comparison(values, op, query, place)?;
+        let plan = LogicalPlanBuilder::from(rows).project([is_true])?.build()?;
+        let outer_ref_columns = plan.all_out_ref_exprs();
+        Ok(Expr::ScalarSubquery(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }))
     }
 
     /// Binds `(x, y) IN (SELECT a, b …)` where NULL counts as false.
@@ -64,13 +95,19 @@ impl Binder<'_> {
         negated: bool,
         place: Place,
     ) -> Result<Expr> {
-        let (rows, equal) = self.rows_and_equality(values, query, place)?;
+        let (rows, equal) = self.rows_and_comparison(values, Operator::Eq, query, place)?;
         let hit = if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal };
         exists(&rows, hit, negated)
     }
 
-    /// Returns the rows of a query, and the condition that a row is equal to the values.
-    fn rows_and_equality(&self, values: &[ast::Expr], query: &Query, place: Place) -> Result<(LogicalPlan, Expr)> {
+    /// Returns the rows of a query, and the comparison of the values with a row.
+    fn rows_and_comparison(
+        &self,
+        values: &[ast::Expr],
+        op: Operator,
+        query: &Query,
+        place: Place,
+    ) -> Result<(LogicalPlan, Expr)> {
         let plan = self.query(query, &place.env.within(place.scope))?;
         let columns = plan.schema().columns();
         if columns.len() != values.len() {
@@ -81,14 +118,10 @@ impl Binder<'_> {
         let named: Vec<Expr> =
             columns.into_iter().zip(names).map(|(column, name)| Expr::Column(column).alias(name)).collect();
         let rows = LogicalPlanBuilder::from(plan).project(named)?.alias("row_values")?.build()?;
-        let own = rows.schema().columns();
-        let mut equal = Vec::with_capacity(values.len());
-        for (column, value) in own.into_iter().zip(values) {
-            let value = outer(self.expr(value, place)?, place)?;
-            equal.push(Expr::Column(column).eq(value));
-        }
-        let equal = equal.into_iter().reduce(Expr::and);
-        equal.map(|equal| (rows, equal)).ok_or_else(|| Error::invalid("a row without values").into())
+        let own: Vec<Expr> = rows.schema().columns().into_iter().map(Expr::Column).collect();
+        let values = values.iter().map(|value| outer(self.expr(value, place)?, place)).collect::<Result<Vec<_>>>()?;
+        let compared = compared_values(&own, op.swap().unwrap_or(op), &values)?;
+        Ok((rows, compared))
     }
 
     pub(super) fn compared_query(
@@ -99,6 +132,9 @@ impl Binder<'_> {
         query: &Query,
         place: Place,
     ) -> Result<Expr> {
+        if let ExprKind::Row(values) = &left.kind {
+            return self.row_quantified(values, comparison(op)?, quantifier, query, place);
+        }
         let subquery = self.single_column(query, place)?;
         let quantifier = match quantifier {
             Quantifier::Any => SetQuantifier::Any,
@@ -122,6 +158,14 @@ fn alike(value: Expr, subquery: Subquery, place: Place) -> Result<(Expr, Subquer
     let double = cast(Expr::from((table, theirs)), DataType::Float64).alias_qualified(table.cloned(), theirs.name());
     let plan = LogicalPlanBuilder::from(subquery.subquery.clone()).project(vec![double])?.build()?;
     Ok((value, Subquery { subquery: Arc::new(plan), ..subquery }))
+}
+
+/// Returns true if `hit` is true for a row, else NULL if `hit` is NULL for a row, else false; or the negation.
+fn any_of(rows: &LogicalPlan, hit: Expr, negated: bool) -> Result<Expr> {
+    let found = exists(rows, hit.clone(), false)?;
+    let may_be = exists(rows, hit.is_null(), false)?;
+    let null = lit(ScalarValue::Boolean(None));
+    Ok(when(found, lit(!negated)).when(may_be, null).otherwise(lit(negated))?)
 }
 
 /// Returns EXISTS of the rows for which `hit` is true.

@@ -5,15 +5,16 @@ use super::literals::interval_value;
 use super::names::folded;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
-use crate::Error;
 use crate::dialect::WITHOUT_FRAME;
-use crate::functions::excluding;
+use crate::functions::excluding as exclusions;
+use crate::{Error, plan};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
 use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit, when,
+    Expr, ExprSchemable, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit, when,
 };
 use tidalite_sql::Span;
 use tidalite_sql::ast::{
@@ -57,11 +58,20 @@ impl Binder<'_> {
         let mut args = self.arguments(&call.args, inner)?;
         let mut filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
         let (mut name, mut distinct) = (name.to_owned(), distinct);
-        let exclusion = window.frame.and_then(excluded).filter(|_| !WITHOUT_FRAME.contains(&name.as_str()));
-        if let Some(what) = exclusion {
-            let own = self.excluding(&name, args.values, &order_by, filter.take(), distinct)?;
-            args = Arguments::positional(own);
-            name = excluding::name(what, &name);
+        if plan::needs_time(&name, args.values.len())
+            && let Some(key) = order_by.first()
+        {
+            args.values.push(key.expr.clone());
+            args.names.push(None);
+        }
+        // `avg(x, kind, n)` is an exponential average.
+        let has_frame = !WITHOUT_FRAME.contains(&name.as_str()) && !(name == "avg" && args.values.len() > 2);
+        if let Some(what) = window.frame.and_then(excluded).filter(|_| has_frame) {
+            if !self.state.aggregate_functions().contains_key(&name) {
+                return Err(unknown_function(&name, call.name.span));
+            }
+            args = Arguments::positional(excluding(&name, args.values, filter.take(), distinct));
+            name = exclusions::name(what, &name);
             distinct = false;
         }
         let Some(func_def) = self.window_function(&name) else {
@@ -125,50 +135,36 @@ impl Binder<'_> {
         self.state.window_functions().get(name).cloned().map(WindowFunctionDefinition::WindowUDF)
     }
 
-    /// Returns the arguments of a function over frames that exclude rows: the keys of the order, the filter, DISTINCT,
-    /// and the arguments of the aggregate.
-    fn excluding(
-        &self,
-        name: &str,
-        args: Vec<Expr>,
-        order_by: &[SortExpr],
-        filter: Option<Box<Expr>>,
-        distinct: bool,
-    ) -> Result<Vec<Expr>> {
-        let keys: Vec<Expr> = order_by.iter().map(|key| key.expr.clone()).collect();
-        let peers = match keys.is_empty() {
-            true => Expr::Literal(ScalarValue::Null, None),
-            false => self.scalar_call("struct", keys)?,
-        };
-        #[expect(deprecated, reason = "`*` is an argument in this form")]
-        let plain = |arg| if matches!(arg, Expr::Wildcard { .. }) { lit(1_i64) } else { arg };
-        let mut args: Vec<Expr> = args.into_iter().map(plain).collect();
-        if args.is_empty() && name == "count" {
-            args.push(lit(1_i64));
-        }
-        let condition = filter.map_or_else(|| lit(true), |filter| *filter);
-        Ok([peers, condition, lit(distinct)].into_iter().chain(args).collect())
-    }
-
     fn frame(
         &self,
         written: Option<&ast::WindowFrame>,
         order_by: &mut Vec<SortExpr>,
         place: Place,
     ) -> Result<WindowFrame> {
-        let Some(written) = written else {
-            return Ok(WindowFrame::new(is_strict(order_by, place)));
+        let is_by_row = || {
+            let key = order_by.first().map(|key| key.expr.get_type(&place.scope.schema));
+            matches!(key, Some(Ok(DataType::Struct(_))))
         };
+        let Some(written) = written else {
+            let mut frame = WindowFrame::new(is_strict(order_by, place));
+            if frame.units == WindowFrameUnits::Range && is_by_row() {
+                frame.units = WindowFrameUnits::Groups;
+            }
+            return Ok(frame);
+        };
+        let has_distance = [Some(&written.start), written.end.as_ref()].into_iter().flatten().any(is_distance);
         let units = match written.units {
             FrameUnits::Rows => WindowFrameUnits::Rows,
+            // DataFusion has no RANGE for rows; without a distance GROUPS is the same.
+            FrameUnits::Range if !has_distance && is_by_row() => WindowFrameUnits::Groups,
             FrameUnits::Range => WindowFrameUnits::Range,
             FrameUnits::Groups => WindowFrameUnits::Groups,
             FrameUnits::Cumulative => return unsupported("CUMULATIVE", Span::default()),
         };
         let start = bound(&written.start, units)?;
         let end = match &written.end {
+            _ if ends_before_current(written) => WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1))),
             None => WindowFrameBound::CurrentRow,
-            Some(_) if ends_before_current(written) => WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1))),
             Some(end) => bound(end, units)?,
         };
         let starts_last = matches!(&start, WindowFrameBound::Following(value) if value.is_null());
@@ -179,6 +175,19 @@ impl Binder<'_> {
         frame.regularize_order_bys(order_by)?;
         Ok(frame)
     }
+}
+
+/// Returns the arguments of a function over frames that exclude rows: the filter, DISTINCT, and the arguments of the
+/// aggregate.
+fn excluding(name: &str, args: Vec<Expr>, filter: Option<Box<Expr>>, distinct: bool) -> Vec<Expr> {
+    #[expect(deprecated, reason = "`*` is an argument in this form")]
+    let plain = |arg| if matches!(arg, Expr::Wildcard { .. }) { lit(1_i64) } else { arg };
+    let mut args: Vec<Expr> = args.into_iter().map(plain).collect();
+    if args.is_empty() && name == "count" {
+        args.push(lit(1_i64));
+    }
+    let condition = filter.map_or_else(|| lit(true), |filter| *filter);
+    [condition, lit(distinct)].into_iter().chain(args).collect()
 }
 
 /// Returns the window of a call, with what it takes from the windows that it names.
@@ -232,11 +241,23 @@ fn excluded(frame: &ast::WindowFrame) -> Option<&'static str> {
     }
 }
 
-/// Returns true for `ROWS … AND CURRENT ROW EXCLUDE CURRENT ROW`, which ends with the row before.
+/// Returns true for `ROWS … PRECEDING … CURRENT ROW EXCLUDE CURRENT ROW`, which ends with the row before.
 fn ends_before_current(frame: &ast::WindowFrame) -> bool {
-    frame.units == FrameUnits::Rows
+    let starts_before = match &frame.start {
+        FrameBound::Preceding(None) => true,
+        FrameBound::Preceding(Some(offset)) => {
+            distance_text(offset).and_then(|rows| rows.parse::<u64>().ok()).is_some_and(|rows| rows > 0)
+        }
+        _ => false,
+    };
+    starts_before
+        && frame.units == FrameUnits::Rows
         && frame.exclusion == Some(FrameExclusion::CurrentRow)
-        && frame.end == Some(FrameBound::CurrentRow)
+        && matches!(frame.end, None | Some(FrameBound::CurrentRow))
+}
+
+fn is_distance(bound: &FrameBound) -> bool {
+    matches!(bound, FrameBound::Preceding(Some(_)) | FrameBound::Following(Some(_)))
 }
 
 fn bound(bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {

@@ -182,7 +182,7 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// What a window's frame may say here: `2 hours PRECEDING`, and what EXCLUDE leaves out; `ROWS … AND CURRENT ROW EXCLUDE CURRENT ROW` ends one row before.
+    /// What a window's frame may say here: `2 hours PRECEDING`, and what EXCLUDE leaves out.
     fn frame(&mut self) -> Result<bool> {
         let span = self.span(0);
         let is_bound = self.sees(2, "preceding") || self.sees(2, "following");
@@ -202,28 +202,16 @@ impl<'a> Mover<'a> {
         if self.take(&["exclude", "no", "others"]) {
             return Ok(true);
         }
-        let kind = self.out.iter().rev().find(|t| is_one_of(&t.token, &["rows", "range", "groups"]));
-        let is_rows = kind.is_some_and(|t| is_word(&t.token, "rows"));
-        let tail =
-            |n: usize, word: &str| self.out.len().checked_sub(n).is_some_and(|at| is_word(&self.out[at].token, word));
-        let ends_here = tail(3, "and") && tail(2, "current") && tail(1, "row");
         let what = ["group", "ties"].into_iter().find(|what| self.sees(1, what));
         let is_row = self.sees(1, "current") && self.sees(2, "row");
         if what.is_none() && !is_row {
             self.at += 1;
             return self.refused("CURRENT ROW, GROUP, TIES or NO OTHERS");
         }
-        if !(is_row && is_rows && ends_here) {
-            if !super::exclusions::noted(&mut self.out, what.unwrap_or("current_row")) {
-                return self.refused("a window around its frame");
-            }
-            self.at += if is_row { 3 } else { 2 };
-            return Ok(true);
+        if !super::exclusions::noted(&mut self.out, what.unwrap_or("current_row")) {
+            return self.refused("a window around its frame");
         }
-        self.at += 3;
-        self.out.truncate(self.out.len() - 2);
-        self.symbol(Token::Number("1".to_owned(), false), span);
-        self.word("preceding", span);
+        self.at += if is_row { 3 } else { 2 };
         Ok(true)
     }
 

@@ -2,8 +2,7 @@
 //!
 //! The stock grammar has no place for it, so that it is noted as the first key of the partition,
 //! `sum(v) OVER (PARTITION BY __exclude('ties'), k ORDER BY v …)`, and becomes
-//! `__without_ties_sum(struct(v), true, false, v) OVER (…)` ([`crate::functions::excluding`]): the keys, what FILTER says,
-//! whether it is DISTINCT.
+//! `__without_ties_sum(true, false, v) OVER (…)` ([`crate::functions::excluding`]): the condition of FILTER, and DISTINCT.
 
 use super::clauses::is_word;
 use crate::functions::excluding;
@@ -61,7 +60,9 @@ pub(super) fn applied(function: &mut Function) {
     let note = spec.partition_by.remove(at);
     let name = function.name.to_string();
     let what = super::call(&note).and_then(|(_, args)| super::text(args.first()?));
-    let Some(what) = what.filter(|_| !WITHOUT_FRAME.contains(&name.as_str())) else { return };
+    // `avg(x, kind, n)` is an exponential average.
+    let has_frame = !WITHOUT_FRAME.contains(&name.as_str()) && !(name == "avg" && list.args.len() > 2);
+    let Some(what) = what.filter(|_| has_frame) else { return };
     for arg in &mut list.args {
         if let FunctionArg::Unnamed(FunctionArgExpr::Wildcard) = arg {
             *arg =
@@ -72,12 +73,10 @@ pub(super) fn applied(function: &mut Function) {
         let one = Expr::Value(Value::Number("1".to_owned(), false).into());
         list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(one)));
     }
-    let keys: Vec<Expr> = spec.order_by.iter().map(|key| key.expr.clone()).collect();
-    let peers = if keys.is_empty() { Expr::Value(Value::Null.into()) } else { super::sequences::call("struct", keys) };
     let is_distinct = matches!(list.duplicate_treatment.take(), Some(DuplicateTreatment::Distinct));
     let yes = |is: bool| Expr::Value(Value::Boolean(is).into());
     let asked = function.filter.take().map_or_else(|| yes(true), |condition| *condition);
-    let own = [peers, asked, yes(is_distinct)].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
+    let own = [asked, yes(is_distinct)].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
     list.args.splice(0..0, own);
     function.name = ObjectName::from(vec![Ident::new(excluding::name(&what, &name))]);
 }

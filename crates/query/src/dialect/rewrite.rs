@@ -5,6 +5,7 @@ use super::{
     balanced, casts, group_by, laterals, relations, row_values, sequences, set_returning, synonyms, using, values,
     windows,
 };
+use crate::functions::limits::ALL_BUT_LAST;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, Ident, LimitClause, Offset, OffsetRows, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
@@ -242,9 +243,13 @@ fn limit(query: &mut Query) -> Result<()> {
             (.., Some(_), Some(_)) => (number(0), 0),
             // All rows after `lo`.
             (Some(lo), .., Some(0)) => (Expr::Value(Value::Null.into()), lo),
-            (Some(lo), .., Some(to)) => {
-                let rows = Box::new(number(crate::plan::all_but_last(to).unsigned_abs()));
-                (Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr: rows }, lo)
+            (Some(lo), .., Some(to)) => (sequences::call(ALL_BUT_LAST, vec![number(to)]), lo),
+            // NULL counts no rows from the start, and all rows up to the end.
+            _ if is_unknown(offset) || is_unknown(limit) => {
+                let (limit, value) = (Some(limit.clone()), offset.clone());
+                let offset = Some(Offset { value, rows: OffsetRows::None });
+                query.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by: Vec::new() });
+                return Ok(());
             }
             _ => {
                 let message = "LIMIT lo, hi takes two numbers, the first not from the end unless the second is, too";
@@ -260,17 +265,31 @@ fn limit(query: &mut Query) -> Result<()> {
     Ok(())
 }
 
+/// Returns true for NULL and for a parameter without a value.
+fn is_unknown(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::Null | Value::Placeholder(_)),
+        Expr::Cast { expr, .. } => is_unknown(expr),
+        _ => false,
+    }
+}
+
 fn negative(expr: &Expr) -> Option<u64> {
     match expr {
         Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => integer(expr),
-        _ => None,
+        // The value of a parameter is one word with its sign.
+        _ => digits(expr)?.strip_prefix('-')?.parse().ok(),
     }
 }
 
 fn integer(expr: &Expr) -> Option<u64> {
+    digits(expr)?.parse().ok()
+}
+
+fn digits(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(value) => match &value.value {
-            Value::Number(text, _) => text.parse().ok(),
+            Value::Number(text, _) | Value::SingleQuotedString(text) => Some(text),
             _ => None,
         },
         _ => None,

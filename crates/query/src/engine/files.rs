@@ -103,7 +103,11 @@ impl Engine {
             if !self.access.is_unrestricted() {
                 return self.confined(path).await;
             }
-            let Some((base, pattern)) = globs::split(path) else { return Ok(vec![ListingTableUrl::parse(path)?]) };
+            let Some((base, pattern)) = globs::split(path) else {
+                // Without empty segments, which an object store does not know.
+                let local = std::path::absolute(path).map_err(|_| not_found(path))?;
+                return Ok(vec![parsed(&local.to_string_lossy(), path)?]);
+            };
             let base = std::path::absolute(if base.is_empty() { "." } else { base });
             let base = base.ok().and_then(|base| ObjectPath::from_absolute_path(base).ok());
             let base = base.ok_or_else(|| not_found(path))?;
@@ -111,7 +115,7 @@ impl Engine {
         };
         self.access.url(path)?;
         let pattern = globs::split(path).filter(|_| !scheme.starts_with("http"));
-        let url = ListingTableUrl::parse(pattern.map_or(path, |(base, _)| base))?;
+        let url = parsed(pattern.map_or(path, |(base, _)| base), path)?;
         self.store(scheme, path, &url.object_store())?;
         match pattern {
             Some((_, pattern)) => self.matching(&url.object_store(), url.prefix().clone(), pattern).await,
@@ -204,6 +208,11 @@ impl Engine {
         let bytes = store.get_range(location, range).await;
         Ok(bytes.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not read {url}: {e}")))?.to_vec())
     }
+}
+
+/// Parses a URL; `written` is the path in the statement.
+fn parsed(url: &str, written: &str) -> Result<ListingTableUrl> {
+    ListingTableUrl::parse(url).map_err(|error| Error::from(error).about(format!("'{written}")))
 }
 
 fn url_of(store: &ObjectStoreUrl, file: &ObjectPath) -> Result<ListingTableUrl> {

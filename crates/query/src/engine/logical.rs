@@ -3,10 +3,9 @@
 
 use super::{Engine, again, plans};
 use crate::binder::{self, BindError, Tree};
-use crate::functions;
 use crate::statement::Query;
 use crate::tables::{QueryTables, full_name};
-use crate::{CancelToken, Catalog, Result, plan};
+use crate::{Catalog, Result, plan};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -89,11 +88,6 @@ impl Engine {
             tables.put(&name, table);
         }
         let mut state = state.clone();
-        let excludes = expanded.iter().any(|view| functions::excluding::may_be_in(view.sql()))
-            || functions::excluding::may_be_in(&query.words.sql);
-        if let Some(cancel) = state.config().get_extension::<CancelToken>().filter(|_| excludes) {
-            functions::excluding::register(&mut state, &cancel)?;
-        }
         state.register_catalog_list(Arc::new(tables.clone()));
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
@@ -107,6 +101,7 @@ impl Engine {
             None => again::planned(&state, statement, &query.words.sql).await?,
         };
         let is_immutable = plans::is_immutable(&logical)?;
+        let logical = plan::row_values(logical)?;
         let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
         let logical = plan::time_ranges(logical, now)?;
         let logical = plan::exact_numbers(logical)?;

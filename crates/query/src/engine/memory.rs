@@ -1,6 +1,7 @@
 //! Memory of statements: the pool that operators reserve from, and the accounting of all allocations.
 
 use crate::CancelToken;
+use crate::error::operation;
 use crate::exec::width::bytes_of_rows;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
@@ -67,22 +68,26 @@ impl MemoryPool for StatementPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        let name = reservation.consumer().name();
+        let operation = operation(reservation.consumer().name()).unwrap_or("statement");
+        let limit = self.limit;
         if additional > SMALL_BYTES {
             if self.cancel.memory().used().saturating_add(additional) > self.limit {
-                let limit = self.limit;
                 return Err(resources_datafusion_err!(
-                    "operator {name} needs more than {limit} bytes, the setting query.memory_bytes"
+                    "the {operation} needs more than {limit} bytes, the setting query.memory_bytes"
                 ));
             }
             if !tidalite_memory::has_room(additional) {
                 let budget = tidalite_memory::budget();
                 return Err(resources_datafusion_err!(
-                    "operator {name} needs more than the server has left of {budget} bytes, the setting memory.bytes"
+                    "the {operation} needs more than the server has left of {budget} bytes, the setting memory.bytes"
                 ));
             }
         }
-        self.pool.try_grow(reservation, additional)
+        self.pool.try_grow(reservation, additional).map_err(|_| {
+            resources_datafusion_err!(
+                "the {operation} needs more than its part of {limit} bytes, the setting query.memory_bytes"
+            )
+        })
     }
 
     fn reserved(&self) -> usize {

@@ -37,13 +37,6 @@ pub(super) struct Expanded {
     sql: String,
 }
 
-impl Expanded {
-    /// As it was written.
-    pub fn sql(&self) -> &str {
-        &self.sql
-    }
-}
-
 /// A query that a materialized view can be kept by.
 #[derive(Clone, Debug)]
 pub struct MaterializedShape {

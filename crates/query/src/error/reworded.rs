@@ -248,6 +248,10 @@ fn queries(message: &str) -> Option<Error> {
 }
 
 fn patterns(message: &str) -> Option<Error> {
+    if message.contains("CompiledTooBig") || message.contains("ompiled regex exceeds size limit") {
+        let error = Error::invalid("invalid regular expression: regular expression is too complex");
+        return Some(error.with_code(SqlState::INVALID_REGULAR_EXPRESSION));
+    }
     if message.contains("egex parse error:") {
         let why = message.rsplit_once("error: ").map_or("it cannot be read", |(_, why)| why.trim());
         // The pattern stands on the lines between, moved to the right.
@@ -287,5 +291,7 @@ mod tests {
         assert_eq!((text.as_str(), subject.as_deref()), ("function sum(VARCHAR) does not exist", Some("sum")));
         let (text, _) = said("Cannot coerce arithmetic expression Float64 + Utf8View to valid types");
         assert_eq!(text, "operator does not exist: DOUBLE + VARCHAR");
+        let (text, _) = said("Regular expression did not compile: CompiledTooBig(10485760)");
+        assert_eq!(text, "invalid regular expression: regular expression is too complex");
     }
 }

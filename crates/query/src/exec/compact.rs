@@ -45,7 +45,7 @@ pub(super) fn kept_and_used(column: &ArrayRef) -> (usize, usize) {
 }
 
 /// Returns the column with its own copy of its texts; a column that is no view as it is.
-pub(super) fn own_texts(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn own_texts(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Utf8View => Arc::new(column.as_string_view().gc()),
         DataType::BinaryView => Arc::new(column.as_binary_view().gc()),

@@ -4,13 +4,15 @@
 //!   removed row has no effect ([`formulas::sliding`]).
 //! - `bool_and`, `bit_or` and similar aggregates support moving frames ([`super::sliding_parts`]).
 //! - `min` and `max` of groups of floating point: the stock state starts at the largest finite number and never reaches
-//!   infinity or NaN. For addresses the result type is the address type.
+//!   infinity or NaN. For addresses the result type is the address type. Arrays and rows have their own
+//!   order ([`nested`]).
 //! - `sum`: the planner would rewrite `sum(x + 1)` to `sum(x) + count(x)`, and many such expressions take long to plan;
 //!   [`crate::plan::grouped`] does the same at less cost.
 //! - `string_agg`: the stock aggregate requires sorted input, and two with different orders cannot be combined,
 //!   although it can sort by itself.
 
 use super::formulas;
+use super::nested::{self, Best};
 use super::sliding_parts::PartStacks;
 use super::sums::{self, Exact};
 use crate::door;
@@ -114,6 +116,12 @@ impl Adjusted {
         Exact::of_arguments(self.adds? == Adds::Mean, args)
     }
 
+    /// Returns the least or greatest of arrays or rows; `None` for others.
+    fn best(&self, args: &AccumulatorArgs) -> Option<Result<Best>> {
+        let data_type = args.return_field.data_type();
+        self.better.filter(|_| nested::is_nested(data_type)).map(|better| Best::try_new(data_type, better))
+    }
+
     fn inner(&self) -> &dyn AggregateUDFImpl {
         self.stock.inner().as_ref()
     }
@@ -156,6 +164,9 @@ impl AggregateUDFImpl for Adjusted {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if let Some(best) = self.best(&args) {
+            return Ok(Box::new(best?));
+        }
         match self.exact(&args) {
             Some(exact) => Ok(exact.accumulator(args.is_distinct)),
             None => self.inner().accumulator(args),
@@ -174,7 +185,7 @@ impl AggregateUDFImpl for Adjusted {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.inner().groups_accumulator_supported(args)
+        self.best(&args).is_none() && self.inner().groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
@@ -189,6 +200,9 @@ impl AggregateUDFImpl for Adjusted {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if let Some(best) = self.best(&args) {
+            return Ok(Box::new(best?));
+        }
         let is_float = args.expr_fields.first().is_some_and(|field| *field.data_type() == DataType::Float64);
         match (self.exact(&args), self.adds) {
             (Some(exact), _) => Ok(exact.accumulator(args.is_distinct)),

@@ -122,7 +122,7 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
 }
 
 /// Removes the items that are NULL, which the stock function compares with NULL.
-fn without_nulls(column: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn without_nulls(column: &ArrayRef) -> Result<ArrayRef> {
     let Some(lists) = column.as_list_opt::<i32>() else { return Ok(column.clone()) };
     let (mut positions, mut lengths) = (Vec::new(), Vec::with_capacity(lists.len()));
     for row in 0..lists.len() {

@@ -1,16 +1,18 @@
-//! Aggregates over frames of windows that leave rows out: EXCLUDE CURRENT ROW, GROUP and TIES.
+//! Aggregates over frames of windows that exclude rows: EXCLUDE CURRENT ROW, GROUP and TIES.
 //!
-//! In: the keys that rows are in order of, as a struct, or NULL where all rows are peers; the condition of FILTER; whether
-//! it is DISTINCT; then the aggregate's arguments. Each row's frame is aggregated anew, so that a partition takes time with
-//! the product of its rows and those of frames: a query that has one knows how to be told to stop.
+//! Arguments: the condition of FILTER, DISTINCT as a constant, then the arguments of the aggregate. The operator appends
+//! the keys of ORDER BY to the columns. Each frame is aggregated anew, in time proportional to the number of rows times
+//! the frame size; the statement is checked in between.
 
-use crate::CancelToken;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute::{filter, prep_null_mask_filter};
+use super::accumulators::AccumulatorFactory;
+use super::floats::key_values;
+use crate::Error;
+use crate::engine::check_current;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::compute::filter;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, ScalarValue};
-use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
@@ -22,67 +24,46 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-const KINDS: [(&str, Left); 3] = [("current_row", Left::CurrentRow), ("group", Left::Group), ("ties", Left::Ties)];
+const EXCLUSIONS: [(&str, Exclusion); 3] =
+    [("current_row", Exclusion::CurrentRow), ("group", Exclusion::Group), ("ties", Exclusion::Ties)];
 
-/// What is left out.
+/// The rows that a frame excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Left {
+enum Exclusion {
     CurrentRow,
     /// The row and its peers.
     Group,
-    /// Its peers.
+    /// The peers of the row.
     Ties,
 }
 
-/// Arguments before those of the aggregate.
-const OWN: usize = 3;
-/// Rows that are aggregated between two looks at whether to stop.
-const ROWS_BETWEEN_LOOKS: usize = 1 << 16;
+/// The arguments before those of the aggregate: the condition, and DISTINCT.
+const OWN: usize = 2;
+/// Rows that are aggregated between two checks of the statement.
+const ROWS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// Whether the text of a statement may have such a frame.
-pub(crate) fn may_be_in(sql: &str) -> bool {
-    sql.as_bytes().windows(7).any(|word| word.eq_ignore_ascii_case(b"exclude"))
-}
-
-/// Makes those of a statement stop when it is cancelled.
-pub(crate) fn register(state: &mut SessionState, cancel: &CancelToken) -> Result<()> {
-    let aggregates: Vec<_> = state.aggregate_functions().iter().map(|(n, of)| (n.clone(), of.clone())).collect();
-    for (name, of) in aggregates {
-        for function in functions_of(&name, &of, Some(cancel)) {
-            datafusion::execution::FunctionRegistry::register_udwf(state, Arc::new(function))?;
-        }
-    }
-    Ok(())
-}
-
-/// What an aggregate is called that leaves `what` out.
+/// Returns the name of an aggregate that excludes `what`.
 pub(crate) fn name(what: &str, aggregate: &str) -> String {
     format!("__without_{what}_{aggregate}")
 }
 
-/// One for each aggregate, by the name that it goes by, and each of what can be left out.
-pub(crate) fn functions(name_of: &str, of: &Arc<AggregateUDF>) -> Vec<WindowUDF> {
-    functions_of(name_of, of, None)
-}
-
-fn functions_of(name_of: &str, of: &Arc<AggregateUDF>, cancel: Option<&CancelToken>) -> Vec<WindowUDF> {
-    let one = |(what, left)| Excluding {
-        name: name(what, name_of),
-        left,
+/// Returns the window functions of one aggregate under one of its names, one for each exclusion.
+pub(crate) fn functions(aggregate: &str, of: &Arc<AggregateUDF>) -> Vec<WindowUDF> {
+    let one = |(what, exclusion)| Excluding {
+        name: name(what, aggregate),
+        exclusion,
         of: of.clone(),
         signature: Signature::user_defined(Volatility::Immutable),
-        cancel: cancel.cloned().unwrap_or_default(),
     };
-    KINDS.into_iter().map(one).map(WindowUDF::new_from_impl).collect()
+    EXCLUSIONS.into_iter().map(one).map(WindowUDF::new_from_impl).collect()
 }
 
 #[derive(Debug)]
 struct Excluding {
     name: String,
-    left: Left,
+    exclusion: Exclusion,
     of: Arc<AggregateUDF>,
     signature: Signature,
-    cancel: CancelToken,
 }
 
 /// Names are unique.
@@ -110,10 +91,10 @@ impl WindowUDFImpl for Excluding {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let Some((own, arguments)) = types.split_at_checked(OWN) else { return Err(nothing()) };
+        let Some((_, arguments)) = types.split_at_checked(OWN) else { return Err(missing()) };
         let fields = arguments.iter().map(|t| Arc::new(Field::new("", t.clone(), true)) as FieldRef);
         let fields = fields_with_udf(&fields.collect::<Vec<_>>(), self.of.as_ref())?;
-        let own = [own[0].clone(), DataType::Boolean, DataType::Boolean];
+        let own = [DataType::Boolean, DataType::Boolean];
         Ok(own.into_iter().chain(fields.iter().map(|f| f.data_type().clone())).collect())
     }
 
@@ -124,22 +105,36 @@ impl WindowUDFImpl for Excluding {
     }
 
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
-        let fields = args.input_fields().get(OWN..).unwrap_or_default().to_vec();
+        let fields = args.input_fields().get(OWN..).unwrap_or_default();
+        let exprs = args.input_exprs().get(OWN..).unwrap_or_default();
         let is_distinct = args.input_exprs().get(OWN - 1).and_then(|expr| expr.downcast_ref::<Literal>());
         let is_distinct = is_distinct.is_some_and(|l| *l.value() == ScalarValue::Boolean(Some(true)));
+        let factory = AccumulatorFactory::new(
+            self.of.clone(),
+            &AccumulatorArgs {
+                return_field: self.of.return_field(fields)?,
+                schema: &Schema::new(fields.to_vec()),
+                ignore_nulls: args.ignore_nulls(),
+                order_bys: &[],
+                is_reversed: false,
+                name: self.of.name(),
+                is_distinct,
+                exprs,
+                expr_fields: fields,
+            },
+        );
+        // The planner creates an evaluator to report unsupported arguments.
+        factory.accumulator()?;
         Ok(Box::new(Evaluator {
-            of: self.of.clone(),
-            left: self.left,
-            result: self.of.return_field(&fields)?,
-            schema: Schema::new(fields.clone()),
-            fields,
-            exprs: args.input_exprs().get(OWN..).unwrap_or_default().to_vec(),
+            factory,
+            exclusion: self.exclusion,
+            arguments: exprs.len(),
             is_distinct,
             ignores_nulls: args.ignore_nulls(),
-            keys: None,
+            partition: None,
             row: 0,
-            cancel: self.cancel.clone(),
-            rows_since_look: 0,
+            peers: 0..0,
+            rows_since_check: 0,
         }))
     }
 
@@ -148,85 +143,109 @@ impl WindowUDFImpl for Excluding {
     }
 }
 
-fn nothing() -> datafusion::common::DataFusionError {
-    crate::Error::internal("a frame without its keys").into()
+fn missing() -> datafusion::common::DataFusionError {
+    Error::internal("a frame that excludes rows without its condition").into()
 }
 
-/// Of one partition, whose rows are asked for in their order.
+/// The evaluator of one partition, whose rows are evaluated in their order.
 #[derive(Debug)]
 struct Evaluator {
-    of: Arc<AggregateUDF>,
-    left: Left,
-    result: FieldRef,
-    schema: Schema,
-    fields: Vec<FieldRef>,
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
-    ignores_nulls: bool,
+    factory: AccumulatorFactory,
+    exclusion: Exclusion,
+    /// The number of arguments of the aggregate.
+    arguments: usize,
     is_distinct: bool,
-    /// The keys of all rows, as bytes; none where all rows are peers.
-    keys: Option<Rows>,
+    ignores_nulls: bool,
+    partition: Option<Partition>,
     row: usize,
-    cancel: CancelToken,
-    rows_since_look: usize,
+    /// The peers of the last row.
+    peers: Range<usize>,
+    rows_since_check: usize,
+}
+
+/// The columns of a partition.
+#[derive(Debug)]
+struct Partition {
+    arguments: Vec<ArrayRef>,
+    /// True for rows that the aggregate takes; `None` for all rows.
+    taken: Option<BooleanArray>,
+    /// The keys of ORDER BY; `None` if all rows are peers.
+    keys: Option<Rows>,
 }
 
 impl Evaluator {
-    /// The rows with the same keys.
-    fn peers(&mut self, column: &ArrayRef) -> Result<Range<usize>> {
-        if column.data_type() == &DataType::Null {
-            return Ok(0..column.len());
+    fn partition(&self, values: &[ArrayRef]) -> Result<Partition> {
+        let (Some(own), Some(keys)) = (values.get(..OWN + self.arguments), values.get(OWN + self.arguments..)) else {
+            return Err(missing());
+        };
+        let one_zero = |column: &ArrayRef| if self.is_distinct { key_values(column) } else { column.clone() };
+        let arguments: Vec<ArrayRef> = own[OWN..].iter().map(one_zero).collect();
+        let condition = own[0].as_boolean();
+        let mut taken = condition.values().clone();
+        if let Some(nulls) = condition.nulls() {
+            taken = &taken & nulls.inner();
         }
-        if self.keys.is_none() {
-            let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
-            self.keys = Some(converter.convert_columns(std::slice::from_ref(column))?);
+        if self.ignores_nulls
+            && let Some(nulls) = arguments.first().and_then(|argument| argument.logical_nulls())
+        {
+            taken = &taken & nulls.inner();
         }
-        let Some(keys) = &self.keys else { return Ok(self.row..self.row + 1) };
-        let own = keys.row(self.row);
-        let first = (0..self.row).rev().take_while(|row| keys.row(*row) == own).last().unwrap_or(self.row);
-        let last = (self.row..keys.num_rows()).take_while(|row| keys.row(*row) == own).last().unwrap_or(self.row);
-        Ok(first..last + 1)
+        let taken = if taken.count_set_bits() < taken.len() { Some(BooleanArray::new(taken, None)) } else { None };
+        let keys = match keys.is_empty() {
+            true => None,
+            false => {
+                let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
+                Some(RowConverter::new(fields)?.convert_columns(keys)?)
+            }
+        };
+        Ok(Partition { arguments, taken, keys })
+    }
+}
+
+impl Partition {
+    /// Returns the first row after `start` with other keys.
+    fn peers_end(&self, start: usize, rows: usize) -> usize {
+        let Some(keys) = &self.keys else { return rows };
+        (start + 1..rows).find(|row| keys.row(*row) != keys.row(start)).unwrap_or(rows)
+    }
+
+    fn arguments(&self, rows: Range<usize>) -> Result<Vec<ArrayRef>> {
+        let slices: Vec<ArrayRef> = self.arguments.iter().map(|a| a.slice(rows.start, rows.len())).collect();
+        let Some(taken) = &self.taken else { return Ok(slices) };
+        let taken = taken.slice(rows.start, rows.len());
+        Ok(slices.iter().map(|column| filter(column, &taken)).collect::<std::result::Result<_, _>>()?)
     }
 }
 
 impl PartitionEvaluator for Evaluator {
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
-        let Some((before, arguments)) = values.split_at_checked(OWN) else { return Err(nothing()) };
-        let (keys, condition) = (&before[0], before[1].as_boolean());
-        self.rows_since_look += frame.len() + 1;
-        if self.rows_since_look > ROWS_BETWEEN_LOOKS {
-            self.cancel.check()?;
-            self.rows_since_look = 0;
+        self.rows_since_check += frame.len() + 1;
+        if self.row == 0 || self.rows_since_check > ROWS_BETWEEN_CHECKS {
+            check_current()?;
+            self.rows_since_check = 0;
         }
-        let (row, own) = (self.row, self.row..self.row + 1);
-        let (out, kept) = match self.left {
-            Left::CurrentRow => (own, row..row),
-            Left::Group => (self.peers(keys)?, row..row),
-            Left::Ties => (self.peers(keys)?, own),
+        let partition = match self.partition.take() {
+            Some(partition) => partition,
+            None => self.partition(values)?,
         };
+        let partition = self.partition.insert(partition);
+        let (row, own) = (self.row, self.row..self.row + 1);
+        if row >= self.peers.end {
+            self.peers = row..partition.peers_end(row, values[0].len());
+        }
         self.row += 1;
-        let mut accumulator = self.of.accumulator(AccumulatorArgs {
-            return_field: self.result.clone(),
-            schema: &self.schema,
-            ignore_nulls: self.ignores_nulls,
-            order_bys: &[],
-            is_reversed: false,
-            name: self.of.name(),
-            is_distinct: self.is_distinct,
-            exprs: &self.exprs,
-            expr_fields: &self.fields,
-        })?;
-        let before = frame.start..frame.end.min(out.start);
+        let (excluded, kept) = match self.exclusion {
+            Exclusion::CurrentRow => (own, row..row),
+            Exclusion::Group => (self.peers.clone(), row..row),
+            Exclusion::Ties => (self.peers.clone(), own),
+        };
+        let mut accumulator = self.factory.accumulator()?;
+        let before = frame.start..frame.end.min(excluded.start);
         let between = kept.start.max(frame.start)..kept.end.min(frame.end);
-        let after = frame.start.max(out.end)..frame.end;
+        let after = frame.start.max(excluded.end)..frame.end;
         for rows in [before, between, after] {
             if rows.start < rows.end {
-                let mut slices: Vec<ArrayRef> = arguments.iter().map(|a| a.slice(rows.start, rows.len())).collect();
-                let asked = condition.slice(rows.start, rows.len());
-                if asked.true_count() < asked.len() {
-                    let asked = if asked.null_count() > 0 { prep_null_mask_filter(&asked) } else { asked };
-                    slices = slices.iter().map(|s| filter(s, &asked)).collect::<std::result::Result<_, _>>()?;
-                }
-                accumulator.update_batch(&slices)?;
+                accumulator.update_batch(&partition.arguments(rows)?)?;
             }
         }
         accumulator.evaluate()

@@ -9,9 +9,11 @@
 
 use super::byte_lengths::{are_bytes, lengths};
 use super::floats::{is_float, key_values};
+use super::members::has_members;
+use super::nested;
 use super::quick_text::{Quick, char_lengths_of, groups_of};
 use super::regexps::MatchCounter;
-use super::slow_rows::{check_trim, has_members, in_slices, levenshtein, with_constant_needles};
+use super::slow_rows::{check_trim, in_slices, levenshtein, with_constant_needles};
 use super::times;
 use crate::engine::current_memory_limit;
 use crate::{Error, door};
@@ -29,6 +31,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -54,6 +57,8 @@ enum Guard {
     /// The size of the result of one row; rows of long text may take milliseconds.
     RowSize(Size),
     Types,
+    /// As [`Guard::Types`]; of arrays and rows in their own order.
+    Best(Ordering),
     Nullif,
     /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).
     Pattern,
@@ -99,8 +104,8 @@ const GUARDS: &[(&str, Guard)] = &[
     ("generate_series", Guard::Size(steps)),
     ("coalesce", Guard::Types),
     ("nvl", Guard::Types),
-    ("greatest", Guard::Types),
-    ("least", Guard::Types),
+    ("greatest", Guard::Best(Ordering::Greater)),
+    ("least", Guard::Best(Ordering::Less)),
     ("nullif", Guard::Nullif),
     ("regexp_like", Guard::Pattern),
     ("regexp_match", Guard::Pattern),
@@ -291,7 +296,10 @@ impl Guarded {
     /// Computes some rows.
     fn call(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.guard {
-            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Slow | Guard::Pattern => {
+            Guard::Best(better) if nested::is_nested(args.return_field.data_type()) => {
+                Ok(ColumnarValue::Array(nested::best(&args.args, args.number_rows, better)?))
+            }
+            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Best(_) | Guard::Slow | Guard::Pattern => {
                 self.inner.invoke_with_args(args)
             }
             Guard::OneZero => self.inner.invoke_with_args(with_one_zero(args)?),
@@ -333,7 +341,7 @@ impl ScalarUDFImpl for Guarded {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let chooses = matches!(self.guard, Guard::Types | Guard::Nullif);
+        let chooses = matches!(self.guard, Guard::Types | Guard::Best(_) | Guard::Nullif);
         if let Some(time) = times_beside_text(types).filter(|_| chooses) {
             return Ok(vec![time; types.len()]);
         }
@@ -406,7 +414,7 @@ impl ScalarUDFImpl for Guarded {
             _ => {}
         }
         match self.guard {
-            Guard::Types | Guard::Nullif | Guard::Length(..) => self.call(args),
+            Guard::Types | Guard::Best(_) | Guard::Nullif | Guard::Length(..) => self.call(args),
             _ => in_slices(args, |args| self.call(args)),
         }
     }
@@ -425,7 +433,10 @@ fn times_beside_text(types: &[DataType]) -> Option<DataType> {
 fn nullif_of(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let arrays = ColumnarValue::values_to_arrays(&args.args)?;
     let [first, second] = &arrays[..] else { return Err(Error::internal("nullif of other than two").into()) };
-    let is_equal = eq(&key_values(first), &key_values(second))?;
+    let is_equal = match nested::is_nested(first.data_type()) {
+        true => nested::equal(first, second)?,
+        false => eq(&key_values(first), &key_values(second))?,
+    };
     let out = nullif(first, &is_equal)?;
     if args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_))) {
         return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?));

@@ -1,6 +1,7 @@
 //! Functions of our own, one per file or one subject: about the database's tables and statements, about time, numbers,
 //! text and places, made-up data, and what clients of PostgreSQL ask. [`scalar`] is what most scalars share.
 
+mod accumulators;
 pub(crate) mod adjusted;
 mod administration;
 pub(crate) mod array_elements;
@@ -37,9 +38,12 @@ pub(crate) mod json;
 pub(crate) mod json_agg;
 mod json_build;
 pub(crate) mod lengths;
+pub(crate) mod limits;
 mod matrices;
+mod members;
 pub(crate) mod meta;
 mod mode;
+pub(crate) mod nested;
 mod now;
 pub(crate) mod nth_value;
 mod numbers;
@@ -53,6 +57,7 @@ pub(crate) mod postgres;
 mod quick_text;
 pub(crate) mod random;
 mod ranks;
+mod recomputed;
 mod regexps;
 mod regions;
 mod rounding;
@@ -122,6 +127,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         json::FUNCTIONS,
         json_build::FUNCTIONS,
         lengths::FUNCTIONS,
+        limits::FUNCTIONS,
         arrays::FUNCTIONS,
         inner_arrays::FUNCTIONS,
         array_values::FUNCTIONS,
@@ -129,6 +135,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         numbers::FUNCTIONS,
         regexps::FUNCTIONS,
         matrices::FUNCTIONS,
+        nested::FUNCTIONS,
         encodings::FUNCTIONS,
         charts::FUNCTIONS,
         directed_rounding::FUNCTIONS,

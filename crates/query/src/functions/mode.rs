@@ -1,7 +1,8 @@
 //! `mode(x)`: the value that comes most often, the least of those that come equally often. NULL does not count.
 
+use super::floats::key_values;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
-use datafusion::arrow::compute::take;
+use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::utils::SingleRowListArrayBuilder;
@@ -45,7 +46,8 @@ impl AggregateUDFImpl for Mode {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         super::refuse_distinct(self.name(), args.is_distinct)?;
         let data_type = args.expr_fields[0].data_type().clone();
-        let converter = RowConverter::new(vec![SortField::new(data_type.clone())])?;
+        let options = SortOptions { descending: false, nulls_first: false };
+        let converter = RowConverter::new(vec![SortField::new_with_options(data_type.clone(), options)])?;
         Ok(Box::new(Counts { data_type, converter, counts: HashMap::new(), bytes: 0 }))
     }
 }
@@ -61,7 +63,7 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, values: &ArrayRef, count: impl Fn(usize) -> i64) -> Result<()> {
-        let rows = self.converter.convert_columns(std::slice::from_ref(values))?;
+        let rows = self.converter.convert_columns(&[key_values(values)])?;
         for row in (0..values.len()).filter(|row| values.is_valid(*row)) {
             let key = rows.row(row);
             let key = key.as_ref();

@@ -2,8 +2,8 @@
 //! a group. The first four go by the time of the rows, which [`crate::plan::in_order_of_time`] gives them as a second
 //! argument; where rows have none, by the order they come in.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, make_comparator};
-use datafusion::arrow::compute::SortOptions;
+use super::nested::order;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -111,15 +111,15 @@ impl Picked {
         let Some(keys) = keys else {
             return Ok(if self.rule.is_later { rows.next_back() } else { rows.next() });
         };
-        let compare = make_comparator(keys.as_ref(), keys.as_ref(), SortOptions::default())?;
+        let compare = order(keys, keys)?;
         Ok(rows.reduce(|best, row| if self.is_better(compare(row, best)) { row } else { best }))
     }
 
-    fn offer(&mut self, value: ScalarValue, key: ScalarValue) {
-        let ordering = key.partial_cmp(&self.key).unwrap_or(Ordering::Equal);
-        if !self.is_set || self.is_better(ordering) {
+    fn offer(&mut self, value: ScalarValue, key: ScalarValue) -> Result<()> {
+        if !self.is_set || self.is_better(order(&key.to_array()?, &self.key.to_array()?)?(0, 0)) {
             (self.value, self.key, self.is_set) = (value, key, true);
         }
+        Ok(())
     }
 }
 
@@ -128,7 +128,7 @@ impl Accumulator for Picked {
         let (value, key) = (&values[0], values.get(1));
         if let Some(row) = self.best(value, key)? {
             let key = key.map_or(Ok(ScalarValue::Boolean(None)), |k| ScalarValue::try_from_array(k, row))?;
-            self.offer(ScalarValue::try_from_array(value, row)?, key);
+            self.offer(ScalarValue::try_from_array(value, row)?, key)?;
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Accumulator for Picked {
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         let is_set = states[2].as_boolean();
         for row in (0..is_set.len()).filter(|row| is_set.is_valid(*row) && is_set.value(*row)) {
-            self.offer(ScalarValue::try_from_array(&states[0], row)?, ScalarValue::try_from_array(&states[1], row)?);
+            self.offer(ScalarValue::try_from_array(&states[0], row)?, ScalarValue::try_from_array(&states[1], row)?)?;
         }
         Ok(())
     }

@@ -2,49 +2,20 @@
 //! `bit_or`): two stacks of states, as in [`tidalite_operators::formulas::sliding`], each made by the stock
 //! accumulator.
 
+use super::accumulators::AccumulatorFactory;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef};
-use datafusion::arrow::datatypes::{FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF};
-use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
-
-/// The arguments of a stock accumulator.
-#[derive(Debug)]
-struct Factory {
-    of: Arc<AggregateUDF>,
-    result: FieldRef,
-    schema: Schema,
-    ignores_nulls: bool,
-    is_distinct: bool,
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
-    fields: Vec<FieldRef>,
-}
-
-impl Factory {
-    fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
-        self.of.accumulator(AccumulatorArgs {
-            return_field: self.result.clone(),
-            schema: &self.schema,
-            ignore_nulls: self.ignores_nulls,
-            order_bys: &[],
-            is_reversed: false,
-            name: self.of.name(),
-            is_distinct: self.is_distinct,
-            exprs: &self.exprs,
-            expr_fields: &self.fields,
-        })
-    }
-}
 
 type State = Vec<ScalarValue>;
 
 /// An aggregate over a frame: rows enter at its end and leave at its start.
 #[derive(Debug)]
 pub(super) struct PartStacks {
-    factory: Factory,
+    factory: AccumulatorFactory,
     /// The states of each suffix of the older rows, the state of all of them last.
     front: Vec<State>,
     /// The newer rows, one array for each argument, and their accumulator.
@@ -54,15 +25,7 @@ pub(super) struct PartStacks {
 
 impl PartStacks {
     pub fn new(of: Arc<AggregateUDF>, args: &AccumulatorArgs) -> Result<PartStacks> {
-        let factory = Factory {
-            of,
-            result: args.return_field.clone(),
-            schema: args.schema.clone(),
-            ignores_nulls: args.ignore_nulls,
-            is_distinct: args.is_distinct,
-            exprs: args.exprs.to_vec(),
-            fields: args.expr_fields.to_vec(),
-        };
+        let factory = AccumulatorFactory::new(of, args);
         let back = factory.accumulator()?;
         Ok(PartStacks { factory, front: Vec::new(), rows: Vec::new(), back })
     }

@@ -2,7 +2,7 @@
 //!
 //! A stock function computes a whole batch: 8,192 rows of a millisecond each take eight seconds. [`in_slices`] evaluates a
 //! call of much text for some rows at a time, by the measured time, and checks the statement between them. Functions that
-//! take more than linear time for one row have loops of their own here, or a limit: [`levenshtein`], [`has_members`],
+//! take more than linear time for one row have loops of their own here, or a limit: [`levenshtein`], [`search_members`],
 //! [`with_constant_needles`], [`check_trim`].
 //!
 //! Always: the results are those of the stock functions. A single search of a regular expression in one text is not
@@ -242,7 +242,7 @@ pub(super) fn check_trim(args: &ScalarFunctionArgs, name: &str) -> Result<()> {
 }
 
 /// `array_has_all(array, items)` and `array_has_any(array, items)`: quadratic; evaluated for some items at a time.
-pub(super) fn has_members(args: ScalarFunctionArgs, stock: &ScalarUDF, is_all: bool) -> Result<ColumnarValue> {
+pub(super) fn search_members(args: ScalarFunctionArgs, stock: &ScalarUDF, is_all: bool) -> Result<ColumnarValue> {
     let steps = |args: &[ColumnarValue], row: usize| items(args, 0, row).saturating_mul(items(args, 1, row));
     let one = |args: ScalarFunctionArgs| {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;

@@ -1,17 +1,19 @@
 //! Arrays and rows of floating point as keys: one zero and one NaN within them, as for numbers.
 //!
 //! The stock operators compare, hash and order arrays and rows by the bits of their elements. Keys of groups, of
-//! DISTINCT, of joins and of set operations become calls of [`floats::KEY`], under the names that they had.
+//! DISTINCT, of joins and of set operations become calls of [`floats::KEY`], under the names that they had. `<` and
+//! similar operators become calls of [`nested::COMPARE`].
 
 use super::settled::call;
-use crate::functions::floats;
+use crate::Error;
+use crate::functions::{floats, nested, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{Case, InSubquery, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, Case, InSubquery, ScalarFunction, Sort};
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr, ExprSchemable, GroupingSet, Join, LogicalPlan, LogicalPlanBuilder, RecursiveQuery,
-    Subquery,
+    Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, GroupingSet, Join, LogicalPlan, LogicalPlanBuilder, Operator,
+    RecursiveQuery, Subquery, lit,
 };
 use std::sync::Arc;
 
@@ -106,6 +108,48 @@ pub(super) fn of_subquery(of: InSubquery, schema: &DFSchema) -> Result<Transform
     let subquery = Subquery { subquery: Arc::new(plan), ..subquery };
     let expr = Box::new(key(*expr, schema)?);
     Ok(Transformed::yes(Expr::InSubquery(InSubquery { expr, subquery, negated })))
+}
+
+/// `array < array`, and BETWEEN, by the order of arrays and rows; `None` for other expressions.
+pub(super) fn ordered(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let are_nested = |sides: &[&Expr]| {
+        sides.iter().all(|side| side.get_type(schema).is_ok_and(|data_type| nested::is_nested(&data_type)))
+    };
+    let compared = |left: &Expr, op: Operator, right: &Expr| -> Result<Expr> {
+        let function = scalar_named(nested::COMPARE).ok_or_else(|| Error::internal("arrays are not compared"))?;
+        let call = ScalarFunction::new_udf(function, vec![left.clone(), right.clone()]);
+        let order = Box::new(Expr::ScalarFunction(call));
+        Ok(Expr::BinaryExpr(BinaryExpr::new(order, op, Box::new(lit(0_i32)))))
+    };
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq),
+            right,
+        }) if are_nested(&[left, right]) => Some(compared(left, *op, right)?),
+        Expr::Between(Between { expr, negated, low, high }) if are_nested(&[expr, low, high]) => {
+            let (low, high) = (compared(expr, Operator::GtEq, low)?, compared(expr, Operator::LtEq, high)?);
+            let within = low.and(high);
+            Some(if *negated { Expr::Not(Box::new(within)) } else { within })
+        }
+        _ => None,
+    })
+}
+
+/// Splits keys of arrays and rows whose NULLs are at the other end than those within them: the stock sorts put both at
+/// one end.
+pub(super) fn nulls_apart(keys: Vec<Sort>, schema: &DFSchema) -> Vec<Sort> {
+    let mut apart = Vec::with_capacity(keys.len());
+    for key in keys {
+        let is_nested = key.expr.get_type(schema).is_ok_and(|data_type| nested::is_nested(&data_type));
+        if is_nested && key.nulls_first == key.asc {
+            apart.push(Sort::new(key.expr.clone().is_null(), !key.nulls_first, false));
+            apart.push(Sort { nulls_first: !key.asc, ..key });
+        } else {
+            apart.push(key);
+        }
+    }
+    apart
 }
 
 /// Returns true for `CASE array WHEN …` with floating point.

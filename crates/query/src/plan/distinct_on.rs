@@ -3,6 +3,7 @@
 //! What it is of and what its order begins with have to stay the same expressions, whatever the optimizer makes of them;
 //! nothing may stand twice in either, and −0 is 0 and every NaN one value.
 
+use super::array_keys::nulls_apart;
 use super::settled::{is_float_key, plain};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Distinct, DistinctOn, Expr, LogicalPlan, LogicalPlanBuilder};
@@ -28,8 +29,11 @@ pub(super) fn with_columns(mut on: DistinctOn) -> Result<LogicalPlan> {
         }
         Ok(Expr::Column(Column::new_unqualified(name)))
     };
-    let keys = on.on_expr.into_iter().map(&mut column_of).collect::<Result<Vec<_>>>()?;
+    // The order begins with the keys, which have to stay the same.
     let mut order = on.sort_expr.unwrap_or_default();
+    let rest = order.split_off(order.len().min(on.on_expr.len()));
+    order.extend(nulls_apart(rest, &input));
+    let keys = on.on_expr.into_iter().map(&mut column_of).collect::<Result<Vec<_>>>()?;
     for key in &mut order {
         key.expr = column_of(key.expr.clone())?;
     }

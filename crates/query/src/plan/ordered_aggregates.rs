@@ -49,9 +49,13 @@ pub(super) fn is_by_time(function: &AggregateFunction) -> bool {
 
 fn goes_by_time(function: &AggregateFunction) -> bool {
     let (name, count) = (function.func.name(), function.params.args.len());
-    let is_of_one = pick::BY_TIME.contains(&name) || name == is_ordered::NAME;
-    let is_sparkline = name == charts::SPARKLINE && charts::SPARKLINE_ARGUMENTS.contains(&count);
-    (count == 1 && is_of_one) || is_sparkline || paths::BY_TIME.contains(&(name, count))
+    (count == 1 && pick::BY_TIME.contains(&name)) || needs_time(name, count)
+}
+
+/// Returns true for a call that has no result without the times of its rows as a further argument.
+pub(crate) fn needs_time(name: &str, arguments: usize) -> bool {
+    let is_sparkline = name == charts::SPARKLINE && charts::SPARKLINE_ARGUMENTS.contains(&arguments);
+    (arguments == 1 && name == is_ordered::NAME) || is_sparkline || paths::BY_TIME.contains(&(name, arguments))
 }
 
 /// Returns true for an aggregate over rows in the order of time whose call has its own ORDER BY.

@@ -94,7 +94,8 @@ impl AnalyzerRule for Settled {
                 LogicalPlan::Distinct(Distinct::On(on)) => return distinct_on::with_columns(on).map(Transformed::yes),
                 node => return Ok(Transformed::yes(node)),
             };
-            sort.expr = sort.expr.into_iter().map(|key| time_casts::sort_key(key, &schema)).collect::<Result<_>>()?;
+            let keys = array_keys::nulls_apart(sort.expr, &schema).into_iter();
+            sort.expr = keys.map(|key| time_casts::sort_key(key, &schema)).collect::<Result<_>>()?;
             // Ties of a single key have no order, and stored NaNs have one bit pattern. In an array, elements follow them.
             let has_array = sort.expr.iter().any(|key| array_keys::is_open(&key.expr, &schema));
             if sort.expr.len() > 1 || has_array || is_computed(&sort.input) {
@@ -121,6 +122,9 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     if let Some(flagged) = regex::with_flag(&expr, schema)? {
         return Ok(Transformed::yes(flagged));
+    }
+    if let Some(ordered) = array_keys::ordered(&expr, schema)? {
+        return Ok(Transformed::yes(ordered));
     }
     match expr {
         Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
@@ -333,6 +337,7 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
         aggregate.params.order_by.clear();
     }
     let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
+    let keys = array_keys::nulls_apart(keys, schema);
     aggregate.params.order_by = match keys.len() {
         0 | 1 if !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
         _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
@@ -340,7 +345,7 @@ fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()
     let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
     aggregate.params.order_by = keys.map(|key| time_casts::sort_key(key, schema)).collect::<Result<_>>()?;
     if aggregate.params.distinct {
-        return plain_arguments(aggregate, schema);
+        return plain_arguments(&mut aggregate.params.args, schema);
     }
     // What adds up does not ask which NaN it is.
     if ADD_UP.contains(&aggregate.func.name()) {
@@ -385,8 +390,9 @@ fn without_one_nan(expr: Expr) -> Expr {
     }
 }
 
-fn plain_arguments(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    for argument in &mut aggregate.params.args {
+/// Makes the arguments of DISTINCT keys.
+fn plain_arguments(arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
+    for argument in arguments {
         if is_float_key(argument, schema) {
             *argument = plain(argument.clone())?;
         }
@@ -401,13 +407,18 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
     {
         window.fun = WindowFunctionDefinition::WindowUDF(skipping);
     }
+    if window.params.distinct {
+        plain_arguments(&mut window.params.args, schema)?;
+    }
     for key in &mut window.params.partition_by {
         if is_float_key(key, schema) {
             *key = plain(key.clone())?;
         }
     }
     let keys = each_once(std::mem::take(&mut window.params.order_by), |key| &key.expr);
-    let keys = keys.into_iter().map(|key| time_casts::sort_key(plain_key(key, schema), schema));
+    let keys = array_keys::nulls_apart(keys, schema)
+        .into_iter()
+        .map(|key| time_casts::sort_key(plain_key(key, schema), schema));
     window.params.order_by = keys.collect::<Result<_>>()?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! all but the first n and the last m. The first n in sub-queries, too, are the first in time.
 
 use super::in_time_order;
+use crate::functions::limits::ALL_BUT_LAST;
 use crate::{Error, Result};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ScalarValue};
@@ -14,19 +15,11 @@ use std::sync::Arc;
 /// More rows than this are turned by a sort, which does not have to keep all in memory.
 const TURNED_ROWS_MAX: usize = 1 << 16;
 
-/// Number of last rows that a limit can stand for; a limit beyond it means all rows but the last, see [`all_but_last`].
-const LAST_ROWS_MAX: i64 = 1 << 62;
-
 /// A limit that no result reaches; an offset added to it does not overflow.
 ///
 /// Workaround for DataFusion 55: below a limit that only skips rows, the sort of a window's rows may be removed, so that
 /// other rows are skipped. To try without: the sub-queries with OFFSET in `select.slt`.
 pub(crate) const ROWS_MAX: i64 = i64::MAX / 2;
-
-/// Returns the limit that stands for all rows but the last `rows`, one or more.
-pub(crate) fn all_but_last(rows: u64) -> i64 {
-    i64::MIN.saturating_add_unsigned(rows.clamp(1, LAST_ROWS_MAX as u64 - 1))
-}
 
 /// How many rows, and how many after them are left out.
 #[derive(Clone, Copy)]
@@ -108,14 +101,16 @@ fn exists_without_limit(expr: Expr) -> datafusion::common::Result<Transformed<Ex
 
 /// The number of last rows that a limit stands for.
 fn negative(fetch: &Expr) -> Option<usize> {
-    let rows = number(fetch)?.checked_neg().filter(|rows| *rows <= LAST_ROWS_MAX)?;
+    let rows = number(fetch)?.checked_neg()?;
     usize::try_from(rows).ok().filter(|rows| *rows > 0)
 }
 
-/// The number of last rows that a limit leaves out, see [`all_but_last`].
+/// The number of last rows that a limit leaves out.
 fn left_out(fetch: &Expr) -> Option<usize> {
-    let fetch = number(fetch).filter(|fetch| *fetch < -LAST_ROWS_MAX)?;
-    usize::try_from(fetch.wrapping_sub(i64::MIN)).ok()
+    match fetch {
+        Expr::ScalarFunction(call) if call.name() == ALL_BUT_LAST => usize::try_from(number(call.args.first()?)?).ok(),
+        _ => None,
+    }
 }
 
 fn number(fetch: &Expr) -> Option<i64> {
@@ -173,8 +168,11 @@ fn is_in_order(plan: &LogicalPlan) -> bool {
 /// Rows from the last to the first: those of equal keys, too, which sorting again would leave as they come.
 fn sorted_backwards(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
-    let number = Column::new_unqualified(row_number().schema_name().to_string());
-    let numbered = LogicalPlanBuilder::from(plan).window([row_number()])?;
+    // Such rows may be sorted backwards within each other.
+    let names = (0..).map(|n| format!("__number_{n}"));
+    let number = names.map(Column::new_unqualified).find(|name| !plan.schema().has_column(name));
+    let number = number.ok_or_else(|| Error::internal("the name of a row number is not free"))?;
+    let numbered = LogicalPlanBuilder::from(plan).window([row_number().alias(number.name.as_str())])?;
     Ok(numbered.sort([Expr::Column(number).sort(false, false)])?.project(columns)?.build()?)
 }
 

@@ -231,6 +231,7 @@ impl<'a> Parser<'a> {
             self.name(super::expected::NameKind::Other, "SYMBOL MAPS")?;
             self.name(super::expected::NameKind::Other, "MAPS")?;
         }
+        let _ = self.eat_all(&[K::Restart, K::Identity]) || self.eat_all(&[K::Continue, K::Identity]);
         self.eat_any(&[K::Cascade, K::Restrict]);
         Ok(Statement::Truncate { tables, if_exists })
     }

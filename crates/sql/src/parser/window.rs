@@ -70,6 +70,10 @@ impl Parser<'_> {
         } else {
             (self.frame_bound()?, None)
         };
+        if end.is_none() && self.sees(K::And) {
+            let error = self.expected("EXCLUDE or )");
+            return Err(Box::new(error.with_hint("a frame with two bounds is written BETWEEN … AND …")));
+        }
         let exclusion = if self.eat(K::Exclude) { Some(self.frame_exclusion()?) } else { None };
         Ok(WindowFrame { units, start, end, exclusion })
     }
