@@ -1,0 +1,244 @@
+"""Types with values at their edges, and a walk of expressions over them beside PostgreSQL.
+
+`Edges(ours, postgres)` fills one table for each type in both databases. `compare(expression, types)` evaluates an
+expression of the columns `a`, `b`, `c` over all combinations of values. Each cell has one of four outcomes: the same,
+another value, an error where PostgreSQL answers, an answer where PostgreSQL raises an error. PostgreSQL evaluates the
+whole column first, and row by row if a row raises an error; so does Tidalite.
+"""
+
+from dataclasses import dataclass, field
+
+from referees import same_cells
+
+# Name in PostgreSQL's catalog: (type in Tidalite, type in PostgreSQL, values as texts).
+TIMES = ["0001-01-01 00:00:00", "1677-09-21 00:12:43.145224", "1677-09-21 00:12:43.145225", "1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2000-02-29 12:34:56.5",
+         "2024-03-31 01:30:00", "2262-04-11 23:47:16.854775", "2262-04-11 23:47:16.854776", "9999-12-31 23:59:59.999999"]
+TYPES = {
+    "bool": ("BOOLEAN", "boolean", ["true", "false"]),
+    "int2": ("SHORT", "smallint", ["0", "1", "-1", "3", "-32768", "32767"]),
+    "int4": ("INT", "integer", ["0", "1", "-1", "2", "5", "-2147483648", "2147483647"]),
+    "int8": ("LONG", "bigint", ["0", "1", "-1", "3", "2147483648", "-2147483649", "9007199254740993", "-9223372036854775808", "9223372036854775807"]),
+    "float4": ("REAL", "real", ["0", "-0", "1.5", "-2.5", "0.1", "NaN", "Infinity", "-Infinity", "3.4028235e38", "1e-45", "16777216"]),
+    "float8": ("DOUBLE", "double precision", ["0", "-0", "1", "1.5", "-2.5", "0.1", "NaN", "Infinity", "-Infinity", "1.7976931348623157e308", "5e-324", "9223372036854775808", "-9223372036854775808",
+                                              "2147483647.5", "32767.5", "1e15", "1e16", "123456.789"]),
+    "numeric": ("DECIMAL(12,3)", "numeric(12,3)", ["0", "1", "1.5", "-0.001", "2.5", "-2.5", "999999999.999", "-999999999.999"]),
+    "numeric38": ("DECIMAL(38,10)", "numeric(38,10)", ["0", "0.0000000001", "-0.5", "12345678901234567890.1234567891", "9999999999999999999999999999.9999999999"]),
+    "text": ("VARCHAR", "text", ["", " ", "a", "abc", "12", "-1.5", "true", "NaN", "2024-02-29", "2024-02-29 12:34:56.789012", "é日本😀", "1e3", " 7 ", "1 day", "9223372036854775808", "{1,2}", "it's", "a%b_c\\d",
+                                 "11111111-2222-3333-4444-555555555555", "\\x00ff", "day", "UTC"]),
+    "timestamp": ("TIMESTAMP", "timestamp", TIMES),
+    "date": ("DATE", "date", ["0001-01-01", "1677-09-21", "1969-12-31", "1970-01-01", "2000-02-29", "2024-01-31", "2262-04-11", "2262-04-12", "9999-12-31"]),
+    "uuid": ("UUID", "uuid", ["00000000-0000-0000-0000-000000000000", "11111111-2222-3333-4444-555555555555", "ffffffff-ffff-ffff-ffff-ffffffffffff"]),
+    "bytea": ("BINARY", "bytea", ["\\x", "\\x00", "\\x00ff", "\\x616263"]),
+    "_float8": ("DOUBLE[]", "double precision[]", ["{}", "{1.5}", "{1,2,3}", "{NaN,-Infinity}"]),
+}
+# Tables have no columns of intervals: a sub-query casts texts.
+INTERVALS = ["0", "1 day", "-1 month", "1 year 2 mons 3 days 04:05:06.789", "24:00:00", "-00:00:00.000001", "1000 years", "3 hours"]
+CONSTANTS = {"interval": INTERVALS}
+NAMES = {name: of[1] for name, of in TYPES.items()} | {"interval": "interval"}
+PARSE_STATES = ("42", "0A")
+"""SQLSTATEs of statements that PostgreSQL rejects before it reads a row."""
+ERRORS_PER_EXPRESSION = 3
+"""Rows, of those in which one of the databases raises an error, that are evaluated one by one."""
+
+MISSING_STATES = ("42883", "0A000", "42601", "42704")
+"""SQLSTATEs of Tidalite for functions, operators and forms that do not exist."""
+
+EACH_ROW = """
+CREATE OR REPLACE FUNCTION each_row(expression text, source text) RETURNS TABLE(key bigint, value text, state text) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR key IN EXECUTE 'SELECT k FROM (' || source || ') q ORDER BY k' LOOP
+        value := NULL;
+        state := NULL;
+        BEGIN
+            EXECUTE 'SELECT CASE WHEN v IS NULL THEN NULL ELSE format(''%s'', v) END FROM (SELECT (' || expression || ') AS v FROM (' || source || ') q WHERE k = $1 OFFSET 0) w' INTO value USING key;
+        EXCEPTION WHEN OTHERS THEN
+            state := SQLSTATE;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END $$
+"""
+
+
+@dataclass
+class Finding:
+    outcome: str
+    """`value`, `error`, `answer` or `internal`."""
+    expression: str
+    types: tuple
+    values: tuple
+    found: str
+    expected: str
+
+    def __str__(self):
+        return f"{self.outcome}: {self.expression} of {self.types} {self.values}: {self.found} for {self.expected}"
+
+
+@dataclass
+class Counts:
+    statements: int = 0
+    cells: int = 0
+    unknown: int = 0
+    """Expressions that PostgreSQL rejects before it reads a row."""
+    missing: set = field(default_factory=set)
+    """Expressions that Tidalite rejects before it reads a row."""
+
+
+def values_of(name):
+    """The values of a type as texts, the last one NULL."""
+    return [*(CONSTANTS[name] if name in CONSTANTS else TYPES[name][2]), None]
+
+
+def quoted(text):
+    return "NULL" if text is None else "'" + text.replace("'", "''") + "'"
+
+
+def literal(text, name):
+    return f"CAST({quoted(text)} AS {NAMES[name]})"
+
+
+def source_of(types):
+    """A query of all combinations of values: the key `k` and the columns `a`, `b`, `c`."""
+    tables, columns, key = [], [], []
+    for place, name in enumerate(types):
+        alias = f"t{place}"
+        if name in CONSTANTS:
+            tables.append(f"(SELECT id, CAST(c AS {NAMES[name]}) AS c FROM edge_{name}) {alias}")
+        else:
+            tables.append(f"edge_{name} {alias}")
+        columns.append(f"{alias}.c AS {'abc'[place]}")
+        key.append(f"{alias}.id * {100 ** place}")
+    return f"SELECT {' + '.join(key)} AS k, {', '.join(columns)} FROM {', '.join(tables)}"
+
+
+GROUPS = {0: "true", 1: "id % 2 = 0", 2: "id < 3", 3: "id > 2", 4: "id IN (1, 4)", 5: "c IS NULL", 6: "id = 0", 7: "id % 3 = 1", 8: "id IN (2, 5)", 9: "false"}
+"""Rows of a table of edge values that an aggregate reads."""
+
+
+def group_source(types, condition):
+    """A query of the columns `a` and `b`; `b` is a value of the next row."""
+    column = lambda name: "c" if name in TYPES else f"CAST(c AS {NAMES[name]})"
+    text = f"SELECT id, {column(types[0])} AS a FROM edge_{types[0]} WHERE {condition}"
+    if len(types) == 1:
+        return text
+    return f"SELECT m.a, n.b FROM ({text}) m JOIN (SELECT id - 1 AS id, {column(types[1])} AS b FROM edge_{types[1]}) n ON m.id = n.id"
+
+
+def values_at(key, types):
+    places = [key // 100 ** place % 100 for place in range(len(types))]
+    return tuple(values_of(name)[place] for place, name in zip(places, types))
+
+
+def outcome_of(answer, due):
+    """The outcome of one cell, or an empty text if both answers are the same."""
+    if answer.is_internal:
+        return "internal"
+    if answer.is_error or due.is_error:
+        return "" if answer.is_error and due.is_error else "error" if answer.is_error else "answer"
+    return "" if same_cells(answer.rows[0][0], due.rows[0][0], answer.types[0], due.types[0]) else "value"
+
+
+class Edges:
+    def __init__(self, ours, postgres):
+        self.ours, self.postgres = ours, postgres
+        self.counts, self.findings, self.errors_left = Counts(), [], 0
+        postgres.must(EACH_ROW)
+        for link, place in ((ours, 0), (postgres, 1)):
+            for name in [*TYPES, *CONSTANTS]:
+                type_name = TYPES[name][place] if name in TYPES else "text" if place else "VARCHAR"
+                link.must(f"DROP TABLE IF EXISTS edge_{name}")
+                link.must(f"CREATE TABLE edge_{name} (id {'bigint' if place else 'LONG'}, c {type_name})")
+                rows = ", ".join(f"({at}, {f'CAST({quoted(v)} AS {NAMES[name]})' if name in TYPES else quoted(v)})" for at, v in enumerate(values_of(name)))
+                link.must(f"INSERT INTO edge_{name} VALUES {rows}")
+
+    def expected(self, expression, source):
+        """({key: value}, {key: SQLSTATE}, type), or None if PostgreSQL knows no such expression."""
+        whole = self.postgres.ask(f"SELECT k, {expression} AS v FROM ({source}) q")
+        if not whole.is_error:
+            return {int(k): v for k, v in whole.rows}, {}, whole.types[1]
+        if whole.state[:2] in PARSE_STATES:
+            return None
+        shape = self.postgres.ask(f"SELECT {expression} AS v FROM ({source}) q WHERE false")
+        each = self.postgres.ask(f"SELECT * FROM each_row({quoted(expression)}, {quoted(source)})")
+        if shape.is_error or each.is_error:
+            return None
+        values = {int(k): v for k, v, state in each.rows if state is None}
+        return values, {int(k): state for k, _, state in each.rows if state is not None}, shape.types[0]
+
+    def ask(self, expression, source, keys):
+        """{key: value} and the type, or an error, over some rows."""
+        self.counts.statements += 1
+        where = f" WHERE k IN ({', '.join(map(str, keys))})" if keys is not None else ""
+        return self.ours.ask(f"SELECT k, {expression} AS v FROM ({source}) q{where}")
+
+    def compare(self, expression, types):
+        """Adds the differences to `findings`; returns False if PostgreSQL knows no such expression."""
+        source = source_of(types)
+        expected = self.expected(expression, source)
+        if expected is None:
+            self.counts.unknown += 1
+            return False
+        values, errors, oid = expected
+        self.counts.cells += len(values)
+        whole = self.ask(expression, source, None)
+        if whole.state in MISSING_STATES:
+            self.counts.missing.add((expression, types, whole.message.splitlines()[0]))
+            return True
+        tell = lambda outcome, key, found, due: self.findings.append(Finding(outcome, expression, types, values_at(key, types), found, due))
+        if not whole.is_error:
+            self.settle(whole, values, errors, oid, tell)
+            return True
+        if values:
+            self.errors_left = ERRORS_PER_EXPRESSION
+            self.settle_parts(expression, source, sorted(values), values, oid, tell)
+        for key in sorted(errors)[:ERRORS_PER_EXPRESSION]:
+            self.counts.cells += 1
+            answer = self.ask(expression, source, [key])
+            if answer.is_internal:
+                tell("internal", key, f"{answer.state} {answer.message}", errors[key])
+            elif not answer.is_error and answer.rows:
+                tell("answer", key, answer.rows[0][1], errors[key])
+        return True
+
+    def compare_groups(self, expression, types):
+        """An aggregate over several sets of values, the empty one among them."""
+        for key, condition in GROUPS.items():
+            sql = f"SELECT {expression} AS v FROM ({group_source(types, condition)}) q"
+            due = self.postgres.ask(sql)
+            if due.state[:2] in PARSE_STATES:
+                self.counts.unknown += 1
+                return False
+            self.counts.cells += 1
+            self.counts.statements += 1
+            answer = self.ours.ask(sql)
+            if answer.state in MISSING_STATES:
+                self.counts.missing.add((expression, types, answer.message.splitlines()[0]))
+                return True
+            if outcome := outcome_of(answer, due):
+                found, expected = (answer.state + " " + answer.message.splitlines()[0] if answer.is_error else answer.rows[0][0]), due.state or due.rows[0][0]
+                self.findings.append(Finding(outcome, expression, types, (condition,), found, expected))
+        return True
+
+    def settle(self, answer, values, errors, oid, tell):
+        """Compares an answer without an error."""
+        found = {int(k): v for k, v in answer.rows}
+        for key, value in found.items():
+            if key in errors:
+                tell("answer", key, value, errors[key])
+            elif not same_cells(value, values[key], answer.types[1], oid):
+                tell("value", key, value, values[key])
+
+    def settle_parts(self, expression, source, keys, values, oid, tell):
+        """Halves the rows until each part has an answer or is one row; gives up after a few rows with errors."""
+        if self.errors_left <= 0:
+            return
+        answer = self.ask(expression, source, keys)
+        if not answer.is_error:
+            self.settle(answer, values, {}, oid, tell)
+        elif len(keys) == 1:
+            self.errors_left -= 1
+            tell("internal" if answer.is_internal else "error", keys[0], f"{answer.state} {answer.message.splitlines()[0]}", values[keys[0]])
+        else:
+            middle = len(keys) // 2
+            self.settle_parts(expression, source, keys[:middle], values, oid, tell)
+            self.settle_parts(expression, source, keys[middle:], values, oid, tell)
