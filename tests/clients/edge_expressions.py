@@ -126,3 +126,14 @@ def windows():
                 yield f"{form} OVER (ORDER BY {order})", (of,)
         for form in ("rank()", "dense_rank()", "cume_dist()", "percent_rank()", "count(*)"):
             yield f"{form} OVER (PARTITION BY k % 2 ORDER BY a)", (of,)
+
+
+def batches(expressions, size):
+    """[(expressions, types)]: lists of at most `size` expressions of the same types, in the order in which they fill."""
+    by_types = {}
+    for expression, types in expressions:
+        batch = by_types.setdefault(types, [])
+        batch.append(expression)
+        if len(batch) == size:
+            yield by_types.pop(types), types
+    yield from ((batch, types) for types, batch in by_types.items())

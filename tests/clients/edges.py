@@ -1,9 +1,9 @@
 """Types with values at their edges, and a walk of expressions over them beside PostgreSQL.
 
-`Edges(ours, postgres)` fills one table for each type in both databases. `compare(expression, types)` evaluates an
-expression of the columns `a`, `b`, `c` over all combinations of values. Each cell has one of four outcomes: the same,
-another value, an error where PostgreSQL answers, an answer where PostgreSQL raises an error. PostgreSQL evaluates the
-whole column first, and row by row if a row raises an error; so does Tidalite.
+`Edges(ours, postgres)` fills one table for each type in both databases. `compare(expressions, types)` evaluates
+expressions of the columns `a`, `b`, `c` over all combinations of values. Each cell has one of four outcomes: the same,
+another value, an error where PostgreSQL answers, an answer where PostgreSQL raises an error. PostgreSQL evaluates a column
+at once, and row by row if a row raises an error. Tidalite evaluates many columns at once, and less if there is an error.
 """
 
 from dataclasses import dataclass, field
@@ -38,7 +38,9 @@ NAMES = {name: of[1] for name, of in TYPES.items()} | {"interval": "interval"}
 PARSE_STATES = ("42", "0A")
 """SQLSTATEs of statements that PostgreSQL rejects before it reads a row."""
 ERRORS_PER_EXPRESSION = 3
-"""Rows, of those in which one of the databases raises an error, that are evaluated one by one."""
+"""Rows in which Tidalite raises an error and PostgreSQL does not, before the next expression."""
+ERROR_ROWS_MAX = 40
+"""Rows in which PostgreSQL raises an error and that Tidalite evaluates one by one."""
 
 MISSING_STATES = ("42883", "0A000", "42601", "42704")
 """SQLSTATEs of Tidalite for functions, operators and forms that do not exist."""
@@ -129,6 +131,16 @@ def values_at(key, types):
     return tuple(values_of(name)[place] for place, name in zip(places, types))
 
 
+@dataclass
+class Case:
+    expression: str
+    values: dict
+    """By the key of a row."""
+    errors: dict
+    """SQLSTATEs."""
+    oid: int
+
+
 def outcome_of(answer, due):
     """The outcome of one cell, or an empty text if both answers are the same."""
     if answer.is_internal:
@@ -142,6 +154,7 @@ class Edges:
     def __init__(self, ours, postgres):
         self.ours, self.postgres = ours, postgres
         self.counts, self.findings, self.errors_left = Counts(), [], 0
+        self.types, self.source = (), ""
         postgres.must(EACH_ROW)
         for link, place in ((ours, 0), (postgres, 1)):
             for name in [*TYPES, *CONSTANTS]:
@@ -151,54 +164,106 @@ class Edges:
                 rows = ", ".join(f"({at}, {f'CAST({quoted(v)} AS {NAMES[name]})' if name in TYPES else quoted(v)})" for at, v in enumerate(values_of(name)))
                 link.must(f"INSERT INTO edge_{name} VALUES {rows}")
 
-    def expected(self, expression, source):
-        """({key: value}, {key: SQLSTATE}, type), or None if PostgreSQL knows no such expression."""
-        whole = self.postgres.ask(f"SELECT k, {expression} AS v FROM ({source}) q")
-        if not whole.is_error:
-            return {int(k): v for k, v in whole.rows}, {}, whole.types[1]
-        if whole.state[:2] in PARSE_STATES:
-            return None
-        shape = self.postgres.ask(f"SELECT {expression} AS v FROM ({source}) q WHERE false")
-        each = self.postgres.ask(f"SELECT * FROM each_row({quoted(expression)}, {quoted(source)})")
-        if shape.is_error or each.is_error:
-            return None
-        values = {int(k): v for k, v, state in each.rows if state is None}
-        return values, {int(k): state for k, _, state in each.rows if state is not None}, shape.types[0]
+    def expected(self, expressions, source):
+        """What PostgreSQL makes of expressions: a list of `Case`, without those that it rejects before it reads a row."""
+        cases, partly = [], []
+        for expression, whole in zip(expressions, self.postgres.ask_all([f"SELECT k, {expression} AS v FROM ({source}) q" for expression in expressions])):
+            if not whole.is_error:
+                cases.append(Case(expression, {int(k): v for k, v in whole.rows}, {}, whole.types[1]))
+            elif whole.state[:2] not in PARSE_STATES:
+                partly.append(expression)
+        asked = [sql for expression in partly for sql in (f"SELECT {expression} AS v FROM ({source}) q WHERE false", f"SELECT * FROM each_row({quoted(expression)}, {quoted(source)})")]
+        answers = self.postgres.ask_all(asked)
+        for expression, shape, each in zip(partly, answers[::2], answers[1::2]):
+            if not shape.is_error and not each.is_error:
+                values = {int(k): v for k, v, state in each.rows if state is None}
+                cases.append(Case(expression, values, {int(k): state for k, _, state in each.rows if state is not None}, shape.types[0]))
+        return cases
 
-    def ask(self, expression, source, keys):
-        """{key: value} and the type, or an error, over some rows."""
+    def compare(self, expressions, types):
+        """Adds the differences of expressions of the same types to `findings`; returns how many of them PostgreSQL knows."""
+        source = source_of(types)
+        cases = self.expected(expressions, source)
+        self.counts.unknown += len(expressions) - len(cases)
+        self.counts.cells += sum(len(case.values) for case in cases)
+        self.types, self.source = types, source
+        self.compare_whole([case for case in cases if not case.errors])
+        for case in cases:
+            if case.errors:
+                self.compare_partly(case)
+        return len(cases)
+
+    def ask(self, cases, keys=None):
+        return self.ours.ask(self.statement(cases, keys))
+
+    def statement(self, cases, keys):
+        """All expressions in one statement, over some rows."""
         self.counts.statements += 1
         where = f" WHERE k IN ({', '.join(map(str, keys))})" if keys is not None else ""
-        return self.ours.ask(f"SELECT k, {expression} AS v FROM ({source}) q{where}")
+        items = ", ".join(f"{case.expression} AS v{at}" for at, case in enumerate(cases))
+        return f"SELECT k, {items} FROM ({self.source}) q{where}"
 
-    def compare(self, expression, types):
-        """Adds the differences to `findings`; returns False if PostgreSQL knows no such expression."""
-        source = source_of(types)
-        expected = self.expected(expression, source)
-        if expected is None:
-            self.counts.unknown += 1
-            return False
-        values, errors, oid = expected
-        self.counts.cells += len(values)
-        whole = self.ask(expression, source, None)
-        if whole.state in MISSING_STATES:
-            self.counts.missing.add((expression, types, whole.message.splitlines()[0]))
-            return True
-        tell = lambda outcome, key, found, due: self.findings.append(Finding(outcome, expression, types, values_at(key, types), found, due))
-        if not whole.is_error:
-            self.settle(whole, values, errors, oid, tell)
-            return True
-        if values:
+    def compare_whole(self, cases):
+        """Expressions without errors in PostgreSQL; halves the list if the statement fails."""
+        if not cases:
+            return
+        answer = self.ask(cases)
+        if not answer.is_error:
+            for at, case in enumerate(cases):
+                self.settle(case, {int(row[0]): row[at + 1] for row in answer.rows}, answer.types[at + 1])
+        elif len(cases) > 1:
+            middle = len(cases) // 2
+            self.compare_whole(cases[:middle])
+            self.compare_whole(cases[middle:])
+        elif not self.is_missing(cases[0], answer):
             self.errors_left = ERRORS_PER_EXPRESSION
-            self.settle_parts(expression, source, sorted(values), values, oid, tell)
-        for key in sorted(errors)[:ERRORS_PER_EXPRESSION]:
-            self.counts.cells += 1
-            answer = self.ask(expression, source, [key])
+            self.compare_rows(cases[0], sorted(cases[0].values))
+
+    def is_missing(self, case, answer):
+        if answer.state in MISSING_STATES:
+            self.counts.missing.add((case.expression, self.types, answer.message.splitlines()[0]))
+        return answer.state in MISSING_STATES
+
+    def compare_partly(self, case):
+        """An expression that PostgreSQL cannot evaluate for some rows."""
+        if case.values:
+            self.errors_left = ERRORS_PER_EXPRESSION
+            if self.compare_rows(case, sorted(case.values)):
+                return
+        keys = sorted(case.errors)[:ERROR_ROWS_MAX]
+        self.counts.cells += len(keys)
+        for key, answer in zip(keys, self.ours.ask_all([self.statement([case], [key]) for key in keys])):
             if answer.is_internal:
-                tell("internal", key, f"{answer.state} {answer.message}", errors[key])
+                self.tell("internal", case, key, f"{answer.state} {answer.message}")
             elif not answer.is_error and answer.rows:
-                tell("answer", key, answer.rows[0][1], errors[key])
-        return True
+                self.tell("answer", case, key, answer.rows[0][1])
+
+    def compare_rows(self, case, keys):
+        """Halves the rows until each part has an answer or is one row; returns True if Tidalite lacks the expression."""
+        if self.errors_left <= 0:
+            return False
+        answer = self.ask([case], keys)
+        if not answer.is_error:
+            self.settle(case, {int(k): v for k, v in answer.rows}, answer.types[1])
+        elif self.is_missing(case, answer):
+            return True
+        elif len(keys) == 1:
+            self.errors_left -= 1
+            self.tell("internal" if answer.is_internal else "error", case, keys[0], f"{answer.state} {answer.message.splitlines()[0]}")
+        else:
+            middle = len(keys) // 2
+            self.compare_rows(case, keys[:middle])
+            self.compare_rows(case, keys[middle:])
+        return False
+
+    def settle(self, case, found, oid):
+        for key, value in found.items():
+            if not same_cells(value, case.values[key], oid, case.oid):
+                self.tell("value", case, key, value)
+
+    def tell(self, outcome, case, key, found):
+        due = case.values[key] if key in case.values else case.errors[key]
+        self.findings.append(Finding(outcome, case.expression, self.types, values_at(key, self.types), found, due))
 
     def compare_groups(self, expression, types):
         """An aggregate over several sets of values, the empty one among them."""
@@ -218,27 +283,3 @@ class Edges:
                 found, expected = (answer.state + " " + answer.message.splitlines()[0] if answer.is_error else answer.rows[0][0]), due.state or due.rows[0][0]
                 self.findings.append(Finding(outcome, expression, types, (condition,), found, expected))
         return True
-
-    def settle(self, answer, values, errors, oid, tell):
-        """Compares an answer without an error."""
-        found = {int(k): v for k, v in answer.rows}
-        for key, value in found.items():
-            if key in errors:
-                tell("answer", key, value, errors[key])
-            elif not same_cells(value, values[key], answer.types[1], oid):
-                tell("value", key, value, values[key])
-
-    def settle_parts(self, expression, source, keys, values, oid, tell):
-        """Halves the rows until each part has an answer or is one row; gives up after a few rows with errors."""
-        if self.errors_left <= 0:
-            return
-        answer = self.ask(expression, source, keys)
-        if not answer.is_error:
-            self.settle(answer, values, {}, oid, tell)
-        elif len(keys) == 1:
-            self.errors_left -= 1
-            tell("internal" if answer.is_internal else "error", keys[0], f"{answer.state} {answer.message.splitlines()[0]}", values[keys[0]])
-        else:
-            middle = len(keys) // 2
-            self.settle_parts(expression, source, keys[:middle], values, oid, tell)
-            self.settle_parts(expression, source, keys[middle:], values, oid, tell)

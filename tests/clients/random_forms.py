@@ -97,6 +97,6 @@ FRAMES = ["", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 1 PRECED
           "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", "ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING", "ROWS 2 PRECEDING", "GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW", "GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING", "RANGE UNBOUNDED PRECEDING",
           "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"]
 WINDOW_FUNCTIONS = [
-    ([], "row_number()"), ([], "rank()"), ([], "dense_rank()"), ([], "percent_rank()"), ([], "cume_dist()"), ([], "ntile(3)"), (["any"], "lag({})"), (["any"], "lead({}, 2)"), (["int4"], "lag({}, 1, 7)"), (["text"], "lead({}, 1, 'z')"), (["numeric"], "lag({}, 3, 0.5)"), (["any"], "first_value({})"),
+    ([], "row_number()"), ([], "rank()"), ([], "dense_rank()"), ([], "percent_rank()"), ([], "cume_dist()"), ([], "ntile(3)"), (["any"], "lag({})"), (["any"], "lead({}, 2)"), (["int4"], "lag({}, 1, 7)"), (["text"], "lead({}, 1, 'z')"), (["numeric"], "lag({}, 3, 1)"), (["any"], "first_value({})"),
     (["any"], "last_value({})"), (["any"], "nth_value({}, 2)"),
 ]

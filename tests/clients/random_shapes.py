@@ -17,7 +17,7 @@ class Shapes(Maker):
         shape = self.r.choices(list(self.SHAPES), list(self.SHAPES.values()))[0]
         return self.finished(getattr(self, shape)(), shape)
 
-    def items(self, scope, most=4, depth=2):
+    def items(self, scope, most=8, depth=2):
         return [self.expr(self.r.choice(SELECTED), scope, depth) for _ in range(self.r.randrange(1, most))]
 
     @staticmethod
@@ -59,7 +59,7 @@ class Shapes(Maker):
 
     def total(self):
         tail, scope, _ = self.from_where()
-        items = [self.aggregate(scope)[0] for _ in range(self.r.randrange(1, 5))]
+        items = [self.aggregate(scope)[0] for _ in range(self.r.randrange(1, 7))]
         having = f" HAVING {self.having(scope)}" if self.r.random() < 0.2 else ""
         return Statement("", f"SELECT {self.named(items)}{tail}{having}")
 
@@ -67,7 +67,7 @@ class Shapes(Maker):
         r = self.r
         tail, scope, _ = self.from_where()
         keys = [self.expr(r.choice(["int4", "text", "bool", "date", "numeric", "timestamp", "float8", "int8"]), scope, r.choice([0, 1, 1])) for _ in range(r.randrange(1, 3))]
-        items = [self.aggregate(scope)[0] for _ in range(r.randrange(1, 4))]
+        items = [self.aggregate(scope)[0] for _ in range(r.randrange(1, 6))]
         having = f" HAVING {self.having(scope)}" if r.random() < 0.4 else ""
         return Statement("", f"SELECT {self.named(keys + items)}{tail} GROUP BY {', '.join(str(n + 1) for n in range(len(keys)))}{having}")
 
@@ -85,7 +85,7 @@ class Shapes(Maker):
     def windows(self):
         r = self.r
         tail, scope, ids = self.from_where()
-        items = [self.windowed(scope, ids[0]) if len(ids) == 1 else self.windowed(scope, ", ".join(ids)) for _ in range(r.randrange(1, 3))]
+        items = [self.windowed(scope, ids[0]) if len(ids) == 1 else self.windowed(scope, ", ".join(ids)) for _ in range(r.randrange(1, 4))]
         return Statement("", f"SELECT {', '.join(ids)}, {self.named(items)}{tail}")
 
     def moving(self):
@@ -98,7 +98,7 @@ class Shapes(Maker):
         frame = r.choice([f"ROWS BETWEEN {width} PRECEDING AND CURRENT ROW", f"ROWS BETWEEN {width} PRECEDING AND {r.choice([0, 1, 2])} FOLLOWING", f"ROWS BETWEEN CURRENT ROW AND {width} FOLLOWING", f"RANGE BETWEEN {width} PRECEDING AND 1 FOLLOWING"])
         order = f"{alias}.i, {alias}.id" if not frame.startswith("RANGE") else f"{alias}.{r.choice(['i', 'b'])}"
         part = f"PARTITION BY {alias}.{r.choice(['f', 's', 'h'])} " if r.random() < 0.4 else ""
-        items = [f"{form.format(x=x, y=y, a=alias)} OVER ({part}ORDER BY {order} {frame})" for form in r.sample(forms, 3)]
+        items = [f"{form.format(x=x, y=y, a=alias)} OVER ({part}ORDER BY {order} {frame})" for form in r.sample(forms, 5)]
         return Statement("", f"SELECT {alias}.id, {self.named(items)} FROM {r.choice(self.tables)} {alias}")
 
     def windows_of_groups(self):

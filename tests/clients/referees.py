@@ -83,9 +83,25 @@ class Link:
         """With the texts of parameters, whose types the server derives."""
         return answer_of(self.raw.exec_params(sql.encode(), [None if v is None else v.encode() for v in values]))
 
-    def is_closed(self):
-        return self.raw.status != pq.ConnStatus.OK
-
+    def ask_all(self, statements):
+        """The answers of several statements, sent at once; an error of one does not affect the next."""
+        if not statements:
+            return []
+        self.raw.enter_pipeline_mode()
+        for sql, values in (one if isinstance(one, tuple) else (one, []) for one in statements):
+            self.raw.send_query_params(sql.encode(), [None if value is None else value.encode() for value in values])
+            self.raw.pipeline_sync()
+        answers = []
+        while len(answers) < len(statements):
+            result = self.raw.get_result()
+            if result is None:
+                continue
+            assert result.status != pq.ExecStatus.PIPELINE_SYNC, "an answer without a result"
+            answers.append(answer_of(result))
+            while (result := self.raw.get_result()) is None or result.status != pq.ExecStatus.PIPELINE_SYNC:
+                assert result is None, "two results of one statement"
+        self.raw.exit_pipeline_mode()
+        return answers
 
 # Comparison of cells.
 

@@ -22,7 +22,7 @@ from random_statements import COLUMNS
 from referees import BOOL, FLOATS, TEXT, Answer, Link, difference
 from server import SqlError
 
-ROUND = 250
+ROUND, CHUNK = 250, 50
 SIZES = {"q0": 0, "q1": 1, "q2": 5, "q3": 9, "q4": 14}
 TIMED = {"q3": "DAY", "q4": "MONTH", CHANGED: "DAY", KEYED: "DAY"}
 """Tables with a designated timestamp."""
@@ -80,23 +80,38 @@ class Engines:
                         link.must(f"ALTER TABLE {name} SEAL")
         return maker
 
-    def answer(self, link, statement, ask):
-        """The answer of a query, or the rows of the changed table behind those that were returned."""
+    @staticmethod
+    def restored(statement):
+        """Statements that give the changed table its rows."""
         if not statement.changes:
-            return [ask()]
-        link.must(f"DELETE FROM {statement.changes}")
-        link.must(f"INSERT INTO {statement.changes} SELECT * FROM {statement.source}" if statement.changes == CHANGED
-                  else f"INSERT INTO {KEYED} (id, ts, i, v) SELECT id, timestamp '2024-03-31', i, v FROM {statement.source} WHERE id % 2 = 0")
-        answer = ask()
-        return [answer] if answer.is_error else [answer, link.ask(f"SELECT * FROM {statement.changes}")]
+            return []
+        columns = f"(id, ts, i, v) SELECT id, timestamp '2024-03-31', i, v FROM {statement.source} WHERE id % 2 = 0" if statement.changes == KEYED else f"SELECT * FROM {statement.source}"
+        return [f"DELETE FROM {statement.changes}", f"INSERT INTO {statement.changes} {columns}"]
 
-    def ways(self, number):
-        link, server = self.links[number], self.servers[number]
+    def answers(self, link, statements, spelled):
+        """For each statement its answer and, if it changes a table, the rows of the table; all are sent at once."""
+        lists = [[*self.restored(one), spelled(one), *([f"SELECT * FROM {one.changes}"] if one.changes else [])] for one in statements]
+        answers = iter(link.ask_all([sql for one in lists for sql in one]))
+        out = []
+        for one, sqls in zip(statements, lists):
+            got = [next(answers) for _ in sqls]
+            assert not any(answer.is_error for answer in got[:-2]), got
+            out.append(got[len(self.restored(one)):])
+        return out
+
+    def alone(self, link, statement, ask):
+        """The same for one statement, by another way."""
+        for sql in self.restored(statement):
+            link.must(sql)
+        answer = ask()
+        return [answer] + ([link.ask(f"SELECT * FROM {statement.changes}")] if statement.changes else [])
+
+    def ways(self):
+        link, server = self.links[0], self.servers[0]
         return {
-            "text": lambda s: self.answer(link, s, lambda: link.ask(s.text)),
-            "prepared": lambda s: self.answer(link, s, lambda: link.ask_prepared(s.text)),
-            "parameters": lambda s: self.answer(link, s, lambda: link.ask_with(*s.bound)),
-            "http": lambda s: self.answer(link, s, lambda: ask_over_http(server, s.text)),
+            "simple": lambda s: self.alone(link, s, lambda: link.ask(s.text)),
+            "prepared": lambda s: self.alone(link, s, lambda: link.ask_prepared(s.text)),
+            "http": lambda s: self.alone(link, s, lambda: ask_over_http(server, s.text)),
         }
 
 
@@ -121,39 +136,50 @@ class Round:
     def run(self):
         r = random.Random(self.seed)
         maker = self.engines.prepare(r, is_wild=self.seed % 3 == 0)
-        for number in range(self.count):
-            self.ask(r, number, maker.statement())
+        for at in range(0, self.count, CHUNK):
+            self.ask(r, at, [maker.statement() for _ in range(min(CHUNK, self.count - at))])
         return self
 
-    def ask(self, r, number, statement):
-        postgres = self.engines.postgres
-        expected = self.engines.answer(postgres, statement, lambda: postgres.ask(statement.text))
-        ways = [(0, "text")]
-        if r.random() < 0.35:
-            ways.append((1, "text"))
-        if r.random() < 0.35:
-            ways.append((0, r.choice(["prepared", "parameters", "http"])))
-        if expected[0].is_error:
-            self.refused[expected[0].state] += 1
-            # An error inside of Tidalite is one, whatever PostgreSQL says.
-            found = self.engines.ways(0)["text"](statement)
-            if found[0].is_internal:
-                self.tell(number, statement, "text", 0, f"{found[0].state} {found[0].message.splitlines()[0][:300]}", expected)
-            return
-        self.statements += 1
-        for which, way in ways:
-            self.answers += 1
-            found = self.engines.ways(which)[way](statement)
-            if wrong := compared(found, expected, statement, way):
-                self.tell(number, statement, way, which, wrong, expected)
-                return
+    def ask(self, r, at, statements):
+        """Statements in several ways; the first difference of a statement is told."""
+        engines, text = self.engines, lambda one: one.text
+        expected = engines.answers(engines.postgres, statements, text)
+        found = engines.answers(engines.links[0], statements, text)
+        known = []
+        for number, (statement, answer, due) in enumerate(zip(statements, found, expected)):
+            if due[0].is_error:
+                self.refused[due[0].state] += 1
+                if answer[0].is_internal:
+                    self.tell(at + number, statement, "text", answer[0].message, due)
+            elif self.settle(at + number, statement, "text", answer, due):
+                known.append((number, statement, due))
+        self.statements += sum(not due[0].is_error for due in expected)
+        for way, link, spelled, share in (("text without fast operators", engines.links[1], text, 0.3), ("parameters", engines.links[0], lambda one: one.bound, 0.2)):
+            chosen = [one for one in known if r.random() < share]
+            dues = [due for *_, due in chosen]
+            if way == "parameters":
+                dues = engines.answers(engines.postgres, [statement for _, statement, _ in chosen], spelled)
+            for (number, statement, _), answer, due in zip(chosen, engines.answers(link, [statement for _, statement, _ in chosen], spelled), dues):
+                if not due[0].is_error:
+                    self.settle(at + number, statement, way, answer, due)
+        for number, statement, due in (one for one in known if r.random() < 0.08):
+            way, ask = r.choice(list(engines.ways().items()))
+            self.settle(at + number, statement, way, ask(statement), due)
 
-    def tell(self, number, statement, way, which, wrong, expected):
+    def settle(self, number, statement, way, answer, due):
+        """Returns whether the answer is the right one."""
+        self.answers += 1
+        wrong = compared(answer, due, statement, way)
+        if wrong:
+            self.tell(number, statement, way, wrong, due)
+        return not wrong
+
+    def tell(self, number, statement, way, wrong, due):
         if kind := statement_kind(statement, wrong):
             self.known[kind] += 1
             return
-        how = f"{way}{' without fast operators' if which else ''}"
-        self.findings.append(f"RANDOM_SEED={self.seed} statement {number} {statement.shape} by {how}\n{statement.text}\n  {wrong[:900]}" + (f"\n  changes {statement.changes}, a copy of {statement.source}" if statement.changes else ""))
+        changes = f"\n  changes {statement.changes}, a copy of {statement.source}" if statement.changes else ""
+        self.findings.append(f"RANDOM_SEED={self.seed} statement {number} {statement.shape} by {way}\n{statement.text}\n  {wrong[:900]}{changes}")
 
 
 def test_random_statements_beside_postgres(servers):
