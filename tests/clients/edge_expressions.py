@@ -104,7 +104,7 @@ PAIR_AGGREGATES = ["corr(a, b)", "covar_pop(a, b)", "covar_samp(a, b)", "regr_av
 FRAMES = ["ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
           "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"]
 WINDOWED = ["count(a)", "sum(a)", "avg(a)", "min(a)", "max(a)", "stddev_samp(a)", "stddev_pop(a)", "var_samp(a)", "var_pop(a)", "bool_and(a)", "bool_or(a)", "bit_and(a)", "bit_or(a)", "bit_xor(a)", "first_value(a)", "last_value(a)", "nth_value(a, 2)", "count(*)"]
-RANKS = ["row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "lag(a)", "lead(a, 2)", "lag(a, 1, a)", "lead(a, 0)", "lag(a, -1)"]
+RANKS = ["row_number()", "rank()", "dense_rank()", "percent_rank()", "cume_dist()", "ntile(3)", "lag(a)", "lead(a, 2)", "lead(a, 0)", "lag(a, -1)"]
 
 
 def aggregates():

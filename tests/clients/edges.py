@@ -6,12 +6,14 @@ another value, an error where PostgreSQL answers, an answer where PostgreSQL rai
 at once, and row by row if a row raises an error. Tidalite evaluates many columns at once, and less if there is an error.
 """
 
+import dataclasses
+import re
 from dataclasses import dataclass, field
 
 from referees import same_cells
 
 # Name in PostgreSQL's catalog: (type in Tidalite, type in PostgreSQL, values as texts).
-TIMES = ["0001-01-01 00:00:00", "1677-09-21 00:12:43.145224", "1677-09-21 00:12:43.145225", "1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2000-02-29 12:34:56.5",
+TIMES = ["0001-01-01 00:00:00", "1677-09-21 00:12:43.145224", "1677-09-21 00:12:43.145225", "1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2000-02-29 12:34:56.123456",
          "2024-03-31 01:30:00", "2262-04-11 23:47:16.854775", "2262-04-11 23:47:16.854776", "9999-12-31 23:59:59.999999"]
 TYPES = {
     "bool": ("BOOLEAN", "boolean", ["true", "false"]),
@@ -32,13 +34,17 @@ TYPES = {
     "_float8": ("DOUBLE[]", "double precision[]", ["{}", "{1.5}", "{1,2,3}", "{NaN,-Infinity}"]),
 }
 # Tables have no columns of intervals: a sub-query casts texts.
-INTERVALS = ["0", "1 day", "-1 month", "1 year 2 mons 3 days 04:05:06.789", "24:00:00", "-00:00:00.000001", "1000 years", "3 hours"]
+INTERVALS = ["0", "1 day", "-1 month", "1 year 2 mons 3 days 04:05:06.789", "25:00:00", "-00:00:00.000001", "1000 years", "3 hours"]
 CONSTANTS = {"interval": INTERVALS}
 NAMES = {name: of[1] for name, of in TYPES.items()} | {"interval": "interval"}
 PARSE_STATES = ("42", "0A")
 """SQLSTATEs of statements that PostgreSQL rejects before it reads a row."""
 ERRORS_PER_EXPRESSION = 3
 """Rows in which Tidalite raises an error and PostgreSQL does not, before the next expression."""
+FEW_VALUES = 6
+"""Values of each of three arguments."""
+CONSTANTS_MAX = 40
+"""Values of an expression that are compared as constants, too."""
 ERROR_ROWS_MAX = 40
 """Rows in which PostgreSQL raises an error and that Tidalite evaluates one by one."""
 
@@ -110,7 +116,8 @@ def source_of(types):
             tables.append(f"edge_{name} {alias}")
         columns.append(f"{alias}.c AS {'abc'[place]}")
         key.append(f"{alias}.id * {100 ** place}")
-    return f"SELECT {' + '.join(key)} AS k, {', '.join(columns)} FROM {', '.join(tables)}"
+    few = " AND ".join(f"(t{place}.id < {FEW_VALUES} OR t{place}.c IS NULL)" for place in range(len(types))) if len(types) > 2 else ""
+    return f"SELECT {' + '.join(key)} AS k, {', '.join(columns)} FROM {', '.join(tables)}" + (f" WHERE {few}" if few else "")
 
 
 GROUPS = {0: "true", 1: "id % 2 = 0", 2: "id < 3", 3: "id > 2", 4: "id IN (1, 4)", 5: "c IS NULL", 6: "id = 0", 7: "id % 3 = 1", 8: "id IN (2, 5)", 9: "false"}
@@ -164,13 +171,14 @@ class Edges:
                 rows = ", ".join(f"({at}, {f'CAST({quoted(v)} AS {NAMES[name]})' if name in TYPES else quoted(v)})" for at, v in enumerate(values_of(name)))
                 link.must(f"INSERT INTO edge_{name} VALUES {rows}")
 
-    def expected(self, expressions, source):
-        """What PostgreSQL makes of expressions: a list of `Case`, without those that it rejects before it reads a row."""
+    def expected(self, expressions, source, is_window):
+        """What PostgreSQL makes of expressions: a list of `Case`, without those that it rejects before it reads a row, and
+        without windows that fail for a row: one row alone has another frame."""
         cases, partly = [], []
         for expression, whole in zip(expressions, self.postgres.ask_all([f"SELECT k, {expression} AS v FROM ({source}) q" for expression in expressions])):
             if not whole.is_error:
                 cases.append(Case(expression, {int(k): v for k, v in whole.rows}, {}, whole.types[1]))
-            elif whole.state[:2] not in PARSE_STATES:
+            elif whole.state[:2] not in PARSE_STATES and not is_window:
                 partly.append(expression)
         asked = [sql for expression in partly for sql in (f"SELECT {expression} AS v FROM ({source}) q WHERE false", f"SELECT * FROM each_row({quoted(expression)}, {quoted(source)})")]
         answers = self.postgres.ask_all(asked)
@@ -180,10 +188,10 @@ class Edges:
                 cases.append(Case(expression, values, {int(k): state for k, _, state in each.rows if state is not None}, shape.types[0]))
         return cases
 
-    def compare(self, expressions, types):
+    def compare(self, expressions, types, with_constants=False, is_window=False):
         """Adds the differences of expressions of the same types to `findings`; returns how many of them PostgreSQL knows."""
         source = source_of(types)
-        cases = self.expected(expressions, source)
+        cases = self.expected(expressions, source, is_window)
         self.counts.unknown += len(expressions) - len(cases)
         self.counts.cells += sum(len(case.values) for case in cases)
         self.types, self.source = types, source
@@ -191,6 +199,9 @@ class Edges:
         for case in cases:
             if case.errors:
                 self.compare_partly(case)
+            if with_constants:
+                self.errors_left = ERRORS_PER_EXPRESSION
+                self.compare_constants(case, sorted(case.values)[:CONSTANTS_MAX])
         return len(cases)
 
     def ask(self, cases, keys=None):
@@ -255,6 +266,25 @@ class Edges:
             self.compare_rows(case, keys[:middle])
             self.compare_rows(case, keys[middle:])
         return False
+
+    def compare_constants(self, case, keys):
+        """The same with constants in the place of columns; halves the rows if the statement fails."""
+        if not keys or self.errors_left <= 0:
+            return
+        put = lambda key: re.sub(r"\b[abc]\b", lambda name: literal(values_at(key, self.types)["abc".index(name[0])], self.types["abc".index(name[0])]), case.expression)
+        self.counts.statements += 1
+        answer = self.ours.ask(f"SELECT {', '.join(f'{put(key)} AS v{key}' for key in keys)}")
+        constant = dataclasses.replace(case, expression=f"{case.expression} of constants")
+        if not answer.is_error:
+            for at, key in enumerate(keys):
+                self.settle(constant, {key: answer.rows[0][at]}, answer.types[at])
+        elif len(keys) == 1:
+            self.errors_left -= 1
+            self.tell("internal" if answer.is_internal else "error", constant, keys[0], f"{answer.state} {answer.message.splitlines()[0]}")
+        else:
+            middle = len(keys) // 2
+            self.compare_constants(case, keys[:middle])
+            self.compare_constants(case, keys[middle:])
 
     def settle(self, case, found, oid):
         for key, value in found.items():

@@ -58,10 +58,10 @@ FORMS = {
     "text": [*same_kind("text"), *extremes("text"), (["text", "text"], "({} || {})"), (["text"], "upper({})"), (["text"], "lower({})"), (["text"], "substring({} FROM 1 FOR 2)"), (["text"], "substring({} FROM 2)"), (["text"], "left({}, 2)"),
              (["text"], "right({}, -1)"), (["text"], "reverse({})"), (["text"], "trim({})"), (["text"], "ltrim({}, 'a')"), (["text"], "btrim({}, ' b')"), (["text"], "lpad({}, 4, '*')"), (["text"], "rpad({}, 3, 'xy')"), (["text"], "repeat({}, 2)"),
              (["text"], "split_part({}, 'a', 1)"), (["text"], "split_part({}, 'b', -1)"), (["text", "text", "text"], "replace({}, {}, {})"), (["text"], "translate({}, 'ab', 'x')"), (["text"], "initcap({})"), (["text"], "md5({})"),
-             (["text", "text"], "concat({}, {})"), (["text", "int4"], "concat_ws('-', {}, {})"), (["int4"], "CAST({} AS text)"), (["int8"], "CAST({} AS varchar)"), (["bool"], "CAST({} AS text)"), (["numeric"], "CAST({} AS text)"), (["uuid"], "CAST({} AS text)"),
+             (["text", "text"], "concat({}, {})"), (["text", "int4"], "concat_ws('-', {}, {})"), (["int4"], "CAST({} AS text)"), (["int8"], "CAST({} AS varchar)"), (["bool"], "CAST({} AS text)"), (["numeric"], "CAST(CAST({} AS numeric(12,3)) AS text)"), (["uuid"], "CAST({} AS text)"),
              (["date"], "CAST({} AS text)"), (["text", "int4"], "format('%s/%s', {}, {})"), (["text"], "quote_literal({})"), (["text"], "quote_ident({})"), (["text"], "overlay({} PLACING 'zz' FROM 2 FOR 1)"),
              (["text"], "regexp_replace({}, '{regex}', '<\\&>')"), (["text"], "regexp_substr({}, '{regex}')"), (["timestamp"], "to_char({}, '{format}')"), (["numeric"], "to_char({}, '{number_format}')"), (["int4"], "to_char({}, '{number_format}')"),
-             (["int4"], "to_hex({})"), (["text"], "array_to_string(string_to_array({}, 'a'), '-')"), (["interval"], "CAST({} AS text)"), (["text"], "position('b' IN {})::text")],
+             (["text"], "array_to_string(string_to_array({}, 'a'), '-')"), (["interval"], "CAST({} AS text)"), (["text"], "position('b' IN {})::text")],
     "bool": [
         (["bool", "bool"], "({} AND {})"), (["bool", "bool"], "({} OR {})"), (["bool"], "(NOT {})"), (["bool", "bool"], "({} = {})"), (["bool", "bool"], "({} <> {})"), (["bool"], "({} IS TRUE)"), (["bool"], "({} IS NOT TRUE)"), (["bool"], "({} IS NOT FALSE)"),
         (["bool"], "({} IS UNKNOWN)"), (["bool"], "({} IS NOT UNKNOWN)"), (["bool"], "({} IS NULL)"), (["bool", "bool"], "coalesce({}, {})"), (["bool"], "coalesce({}, true)"), (["bool", "bool", "bool"], "(CASE WHEN {} THEN {} ELSE {} END)"),
@@ -76,7 +76,7 @@ FORMS = {
                  (["int4"], "make_interval(days => {})")],
     "uuid": [*same_kind("uuid")],
     "floats": [*same_kind("floats"), (["float8", "float8"], "ARRAY[coalesce({}, 0), coalesce({}, 1)]"), (["floats", "float8"], "array_append({}, coalesce({}, 2))"), (["floats"], "({})[1:2]"), (["floats", "floats"], "array_cat({}, {})"), (["floats", "floats"], "({} || {})"),
-               (["floats", "float8"], "array_remove({}, {})")],
+               (["floats", "float8"], "array_remove({}, coalesce({}, 1))")],
 }
 
 # Aggregates: kind of the result, kinds of the arguments, text.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import psycopg
 from psycopg import pq
 
-BOOL, BYTEA, NUMERIC, TEXT, UNKNOWN = 16, 17, 1700, 25, 705
+BOOL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ = 16, 1700, 25, 1114, 1184
 INTEGERS = {20, 21, 23, 26}
 FLOATS = {700, 701}
 ARRAYS = {1000: BOOL, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1231: NUMERIC, 1009: TEXT, 1015: TEXT}
@@ -146,6 +146,8 @@ def same_cells(one, other, one_type, other_type):
             return False
         return all(same_cells(a, b, ARRAYS[one_type], ARRAYS[other_type]) for a, b in zip(parts, others))
     types = {one_type, other_type}
+    if types == {TIMESTAMP, TIMESTAMPTZ}:
+        return one.removesuffix("+00") == other.removesuffix("+00")
     if types <= INTEGERS:
         return False
     if types <= INTEGERS | FLOATS | {NUMERIC}:

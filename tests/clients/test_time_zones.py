@@ -1,7 +1,7 @@
 """AT TIME ZONE around the switches of every clock, beside PostgreSQL.
 
 For each zone that both databases know: instants to local times, local times to instants, and both ways again, at the switches
-of its clock since 1900 and up to an hour around them. `ZONES=0` compares all zones; without, 60 of them by the seed of the day
+of its clock since 1900 and up to an hour around them. `ZONES=0` compares all zones; without, 30 of them by the seed of the day
 (`RANDOM_SEED`).
 """
 
@@ -54,7 +54,7 @@ def moments(r, zone):
 def test_clocks_of_all_zones(server):
     if programs() is None:
         pytest.skip("there is no PostgreSQL server here (initdb and postgres, package postgresql-15)")
-    seed, count = int(os.environ.get("RANDOM_SEED") or dt.date.today().strftime("%Y%m%d")), int(os.environ.get("ZONES") or 60)
+    seed, count = int(os.environ.get("RANDOM_SEED") or dt.date.today().strftime("%Y%m%d")), int(os.environ.get("ZONES") or 30)
     r, postgres, compared = random.Random(seed), Postgres().start(), 0
     try:
         ours, theirs = Link(server.pg_port), Link(postgres.port, postgres.USER, postgres.DATABASE)
