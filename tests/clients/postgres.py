@@ -41,7 +41,7 @@ class Postgres:
 
     def start(self):
         data = str(self.folder / "data")
-        self.run("initdb", "-D", data, "-U", self.USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self.run("initdb", "-D", data, "-U", self.USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--lc-ctype=C.UTF-8", "--no-sync")
         settings = {
             "port": self.port,
             "listen_addresses": "127.0.0.1",

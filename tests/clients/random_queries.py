@@ -51,7 +51,7 @@ FORMS = {
     "bool": [
         (["bool", "bool"], "({} AND {})"), (["bool", "bool"], "({} OR {})"), (["bool"], "(NOT {})"), (["bool", "bool"], "({} = {})"), (["bool"], "({} IS TRUE)"), (["bool"], "({} IS NOT TRUE)"), (["bool"], "({} IS FALSE)"),
         (["long", "long", "long"], "({} BETWEEN {} AND {})"), (["double", "double", "double"], "({} NOT BETWEEN {} AND {})"), (["long", "long", "long"], "({} IN ({}, {}))"), (["text", "text", "text"], "({} IN ({}, {}))"),
-        (["long", "long", "long"], "({} NOT IN ({}, {}))"), (["text"], "({} LIKE '{p}')"), (["text"], "({} NOT LIKE '{p}')"), (["text"], "({} ILIKE '{p}')"), (["text"], "({} LIKE 'a!_%' ESCAPE '!')"), (["text"], "({} NOT LIKE '%#%%' ESCAPE '#')"), 
+        (["long", "long", "long"], "({} NOT IN ({}, {}))"), (["long", "long"], "({} IN ({}, NULL))"), (["text", "text"], "({} NOT IN (NULL, {}))"), (["decimal", "decimal"], "({} NOT IN ({}, NULL))"), (["text"], "({} LIKE '{p}')"), (["text"], "({} NOT LIKE '{p}')"), (["text"], "({} ILIKE '{p}')"), (["text"], "({} LIKE 'a!_%' ESCAPE '!')"), (["text"], "({} NOT LIKE '%#%%' ESCAPE '#')"), 
         (["text"], "({} ~ '{e}')", "regexp_matches({}, '{e}')"), (["text"], "({} !~ '{e}')", "(NOT regexp_matches({}, '{e}'))"), (["text", "text"], "starts_with({}, {})"), (["text", "text"], "(strpos({}, {}) > 0)"),
         (["bool", "bool", "bool"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["bool", "bool"], "coalesce({}, {})"),
     ],
