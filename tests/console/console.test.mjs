@@ -415,6 +415,19 @@ browserTest("the schema page shows columns, partitions and the definition", asyn
   assert.match(await page.getByRole("region", { name: "Partitions" }).innerText(), /2016-01-01/);
 });
 
+browserTest("the schema is read again after a request for it failed", async (page) => {
+  let isBroken = true;
+  const refusal = { status: 400, contentType: "application/json", body: '{"error":"not now"}' };
+  await page.route(
+    (url) => url.pathname === "/exec",
+    (route) => (isBroken ? route.fulfill(refusal) : route.continue()),
+  );
+  await page.reload();
+  await page.locator(".tree-note", { hasText: "not now" }).waitFor();
+  isBroken = false;
+  await page.locator(".tree-name", { hasText: "cpu" }).waitFor();
+});
+
 browserTest("a CSV file is previewed, imported and reported", async (page) => {
   const csv = "time,device,value\n2024-01-01T00:00:00Z,a,1.5\n2024-01-01T00:00:01Z,b,two\n2024-01-01T00:00:02Z,a,3\n";
   await page.keyboard.press("Alt+5");

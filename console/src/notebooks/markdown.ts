@@ -28,8 +28,9 @@ const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 /** Nested quotes and lists beyond this depth stay text. */
 const DEPTH_MAX = 8;
 
+// Each part has a bounded length, so that the time of a search grows with the length of the text and not with its square.
 const INLINE =
-  /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*(?=\S)([\s\S]*?\S)\*\*(?!\*)|\*(?![\s*])((?:[^*]|\*\*[^*]+\*\*)+)(?<!\s)\*(?!\*)|(?<!\w)_(?=\S)([\s\S]*?\S)_(?!\w)|~~(?=\S)([\s\S]*?\S)~~|\[([^\]]*)\]\(([^()\s]+)\)|\\([!-/:-@[-`{-~])/;
+  /(`{1,3})([^`]|[^`][\s\S]{0,1000}?[^`])\1(?!`)|\*\*(?=\S)([\s\S]{0,1000}?\S)\*\*(?!\*)|\*(?![\s*])((?:[^*]|\*\*[^*]{1,1000}\*\*){1,1000})(?<!\s)\*(?!\*)|(?<!\w)_(?=\S)([\s\S]{0,1000}?\S)_(?!\w)|~~(?=\S)([\s\S]{0,1000}?\S)~~|\[([^\]]{0,1000})\]\(([^()\s]{1,2000})\)|\\([!-/:-@[-`{-~])/;
 
 /** Returns a target of a link that runs no script, otherwise `undefined`. */
 export function safeTarget(target: string): string | undefined {

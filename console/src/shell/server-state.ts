@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
-import { request } from "../api/http.ts";
-import { loadSchema } from "../state/schema.ts";
+import { loginRequired, request } from "../api/http.ts";
+import { loadSchema, schemaError } from "../state/schema.ts";
 
 export interface ServerState {
   isReachable: boolean;
@@ -20,10 +20,15 @@ async function readVersion(): Promise<string> {
   return String(settings.config?.["release.version"] ?? "");
 }
 
+/** Returns true if the last request for the schema failed for another reason than missing credentials. */
+function isSchemaMissing(): boolean {
+  return schemaError.peek() !== undefined && !loginRequired.peek();
+}
+
 async function check(): Promise<void> {
   try {
     const response = await request("/ping");
-    if (serverState.peek()?.isReachable === false) void loadSchema();
+    if (serverState.peek()?.isReachable === false || isSchemaMissing()) void loadSchema();
     version ||= await readVersion();
     const problem = response.ok ? undefined : (await response.text()).trim();
     serverState.value = {
