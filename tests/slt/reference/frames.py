@@ -92,7 +92,7 @@ def query(types, sql, rows):
 
 
 def columns(functions):
-    return ["g", "k + 0"] + [f"round({called(f)}::double, 6)" if t == "R" else called(f) for t, f in functions]
+    return ["g", "k + 0"] + [f"round({called(f)}::double, 6) + 0" if t == "R" else called(f) for t, f in functions]
 
 
 def select(columns, window):
