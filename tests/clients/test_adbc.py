@@ -50,12 +50,12 @@ def test_values_of_all_types(connection, table):
     with connection.cursor() as cursor:
         cursor.execute(kinds.create(table))
         cursor.adbc_ingest(table, arrow_table(), mode="append")
-        cursor.execute(f"UPDATE {table} SET arr = ARRAY[1.5, NULL], n = -99999.999, u = '11111111-2222-3333-4444-555555555555', j = '[1, null]' WHERE id = 1")
+        cursor.execute(f"UPDATE {table} SET arr = ARRAY[1.5, NULL], n = -999999999999999.999, u = '11111111-2222-3333-4444-555555555555', j = '[1, null]' WHERE id = 1")
         for copies in ["true", "false"]:
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": copies})
             cursor.execute(f"SELECT n, u, j, at, arr, bin FROM {table} WHERE id IN (1, 6) ORDER BY id")
             found = cursor.fetch_arrow_table()
-            assert [str(n) if n is not None else None for n in found["n"].to_pylist()] == ["-99999.999", None]
+            assert [str(n) if n is not None else None for n in found["n"].to_pylist()] == ["-999999999999999.999", None]
             assert found["j"].to_pylist() == ["[1, null]", None] and found["at"].to_pylist() == [dt.datetime(1, 1, 1, 0, 0, 0, 1), None] and found["arr"].to_pylist() == [[1.5, None], None]
             assert [bytes(u) if u is not None else None for u in map(lambda u: getattr(u, "bytes", u), found["u"].to_pylist())] == [bytes.fromhex("11111111222233334444555555555555"), None]
             cursor.execute("SELECT interval '1 month 2 days 3.5 seconds' AS i, ARRAY['a', NULL] AS a, '2024-07-01T12:00:00Z'::timestamptz AS z, time '01:02:03' AS c")
@@ -84,6 +84,12 @@ def test_metadata(connection, table):
         connection.commit()
         schema = connection.adbc_get_table_schema(table)
         assert {name: str(schema.field(name).type) for name in SCHEMA.names} == {name: str(SCHEMA.field(name).type) for name in SCHEMA.names}
+        objects = connection.adbc_get_objects(depth="all", catalog_filter="tidalite", db_schema_filter="public", table_name_filter=table).read_all().to_pylist()
+        (schemas,) = [entry["catalog_db_schemas"] for entry in objects if entry["catalog_name"] == "tidalite"]
+        (public,) = [entry for entry in schemas if entry["db_schema_name"] == "public"]
+        (one,) = public["db_schema_tables"]
+        assert one["table_name"] == table and one["table_type"] == "table"
+        assert {column["column_name"]: column["ordinal_position"] for column in one["table_columns"]} == {name: n for n, name in enumerate(kinds.COLUMNS, 1)}
         assert connection.adbc_get_info()["vendor_name"] == "PostgreSQL" and "table" in connection.adbc_get_table_types()
         with pytest.raises(adbc.ProgrammingError):
             connection.adbc_get_table_schema("no_such_table")

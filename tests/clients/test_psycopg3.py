@@ -96,7 +96,6 @@ def test_pipeline(connection, table):
         with pytest.raises(errors.DivisionByZero):
             connection.execute(f"INSERT INTO {table} VALUES (1000, 'lost')")
             connection.execute("SELECT 1/%s", (0,))
-            connection.execute(f"INSERT INTO {table} VALUES (1001, 'skipped')")
             pipeline.sync()
     # The rows before the error are of the same implicit transaction.
     assert connection.execute(f"SELECT count(*), max(id) FROM {table}").fetchone() == (100, 99)
@@ -128,19 +127,19 @@ def test_copy(connection, table, form):
     cursor = connection.cursor()
     with cursor.copy(f"COPY {table} FROM STDIN (FORMAT {'binary' if form == 'binary' else 'text'})") as copy:
         copy.set_types([kind if form == "binary" else kind.replace("uuid", "text") for kind in types])
-        for row in with_json(kinds.COPIED):
+        for row in with_json(kinds.ROWS):
             # The client writes a UUID as text without hyphens.
             copy.write_row(row if form == "binary" else [str(value) if isinstance(value, uuid.UUID) else value for value in row])
     assert cursor.rowcount == len(kinds.ROWS)
-    kinds.check_rows(cursor.execute(f"SELECT * FROM {table} ORDER BY id").fetchall(), is_json_parsed=True, rows=kinds.COPIED)
+    kinds.check_rows(cursor.execute(f"SELECT * FROM {table} ORDER BY id").fetchall(), is_json_parsed=True)
     if form != "csv":
         with cursor.copy(f"COPY (SELECT * FROM {table} ORDER BY id) TO STDOUT (FORMAT {form})") as copy:
             copy.set_types(types)
-            kinds.check_rows(list(copy.rows()), is_json_parsed=True, rows=kinds.COPIED)
+            kinds.check_rows(list(copy.rows()), is_json_parsed=True)
     with cursor.copy(f"COPY {table} TO STDOUT (FORMAT {form})") as out, psycopg.connect(connection.info.dsn, autocommit=True).cursor().copy(f"COPY {table}_b FROM STDIN (FORMAT {form})") as into:
         for data in out:
             into.write(data)
-    kinds.check_rows(cursor.execute(f"SELECT * FROM {table}_b ORDER BY id").fetchall(), is_json_parsed=True, rows=kinds.COPIED)
+    kinds.check_rows(cursor.execute(f"SELECT * FROM {table}_b ORDER BY id").fetchall(), is_json_parsed=True)
 
 
 def test_copy_fails_as_a_whole(connection, table):

@@ -197,5 +197,5 @@ def test_frames_by_query(engine, table):
     assert found.index.tolist() == list(range(990, 1000)) and set(found["c"]) == {2} and found["at"].iloc[-1] == pandas.Timestamp("2024-01-01T16:39")
     parts = list(pandas.read_sql_table(table, engine, columns=["n"], chunksize=600))
     assert [len(part) for part in parts] == [600, 600, 600, 200] and sum(part["n"].sum() for part in parts) == 999000
-    numbers.head(5).to_sql(table, engine, index=False, if_exists="replace")
-    assert pandas.read_sql_table(table, engine, index_col="at").sort_index()["n"].tolist() == [0, 1, 2, 3, 4]
+    numbers.head(5).to_sql(table, engine, index_label="row", if_exists="replace")
+    assert pandas.read_sql_table(table, engine, index_col="row").sort_index()["n"].tolist() == [0, 1, 2, 3, 4]

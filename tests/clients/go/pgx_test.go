@@ -216,18 +216,18 @@ func TestPgxBatch(t *testing.T) {
 func TestPgxCopy(t *testing.T) {
 	c, table := pgxConnect(t), unique(t)
 	exec(t, c, "CREATE TABLE "+table+" ("+definition+")")
-	all := copied()
+	all := rows()
 	columns := []string{"id", "b", "i2", "i4", "i8", "f4", "f8", "n", "at", "d", "t", "bin", "u", "j", "arr"}
 	count := must(c.CopyFrom(background, pgx.Identifier{table}, columns, pgx.CopyFromSlice(len(all), func(n int) ([]any, error) { return all[n].values(), nil })))(t)
 	equal(t, count, int64(len(all)))
-	compareTo(t, must(pgx.CollectRows(must(c.Query(background, "SELECT * FROM "+table+" ORDER BY id"))(t), scanKinds))(t), all)
+	compare(t, must(pgx.CollectRows(must(c.Query(background, "SELECT * FROM "+table+" ORDER BY id"))(t), scanKinds))(t))
 	for _, form := range []string{"text", "csv", "binary"} {
 		var out strings.Builder
 		tag := must(c.PgConn().CopyTo(background, &out, "COPY "+table+" TO STDOUT (FORMAT "+form+")"))(t)
 		equal(t, tag.RowsAffected(), int64(len(all)))
 		exec(t, c, "TRUNCATE TABLE "+table)
 		must(c.PgConn().CopyFrom(background, strings.NewReader(out.String()), "COPY "+table+" FROM STDIN (FORMAT "+form+")"))(t)
-		compareTo(t, must(pgx.CollectRows(must(c.Query(background, "SELECT * FROM "+table+" ORDER BY id"))(t), scanKinds))(t), all)
+		compare(t, must(pgx.CollectRows(must(c.Query(background, "SELECT * FROM "+table+" ORDER BY id"))(t), scanKinds))(t))
 	}
 	_, err := c.CopyFrom(background, pgx.Identifier{"no_such_table"}, []string{"id"}, pgx.CopyFromRows([][]any{{1}}))
 	equal(t, state(err), "42P01")

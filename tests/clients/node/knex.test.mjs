@@ -65,8 +65,8 @@ test("queries", () => connected(async (db) => {
   const table = unique("queries");
   await db.schema.createTable(table, columns);
   assert.deepEqual(await db(table).insert(row(1)).returning("id"), [{ id: "1" }]);
-  await db(table).insert(row(2));
-  await db(table).insert({ id: 3 });
+  // knex writes DEFAULT for what an object lacks.
+  await db(table).insert([row(2), { id: 3 }]);
   await db.batchInsert(table, Array.from({ length: 100 }, (_, n) => row(n + 4)), 30);
   const [seven] = await db(table).where({ id: 7 }).select("note", "small", "value", "price", "ok", "u", "bin", "j", "arr");
   assert.deepEqual(seven, { note: ODD, small: -7, value: 1.75, price: "7.125", ok: false, u: row(7).u, bin: Buffer.from([0, 255]), j: { id: 7 }, arr: [7, null] });
