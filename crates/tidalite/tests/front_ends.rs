@@ -27,11 +27,12 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("= ANY(array_fill(x * -0.0", "there is one zero"),
     ("ROW WITH TIES", "FETCH takes WITH TIES"),
     ("ROWS WITH TIES", "FETCH takes WITH TIES"),
+    ("isOrdered(y) OVER (ORDER BY ts ROWS 1 PRECEDING)", "the order of a window is an order of rows"),
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
-/// A file of statements that the first front end does not answer right.
-const NOT_COMPARED: &str = "found_by_generator.slt";
+/// Files of statements that the first front end does not answer right.
+const NOT_COMPARED: &[&str] = &["found_by_generator.slt", "frames.slt", "rows.slt"];
 
 /// The result of a statement: names and types of columns, and rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +169,7 @@ fn files() -> Vec<PathBuf> {
         std::fs::read_dir("../../tests/slt").expect("the folder of tests").map(|e| e.expect("an entry").path());
     let mut files: Vec<_> = entries
         .filter(|p| p.extension().is_some_and(|e| e == "slt") && p.to_string_lossy().contains(&wanted))
-        .filter(|p| !p.ends_with(NOT_COMPARED))
+        .filter(|p| !NOT_COMPARED.iter().any(|file| p.ends_with(file)))
         .collect();
     files.sort();
     files
