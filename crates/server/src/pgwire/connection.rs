@@ -291,7 +291,7 @@ impl Session<'_> {
         match What::of(sql)? {
             What::Nothing => {}
             What::Command(command) => return self.command(&command, true).await,
-            What::Cursor(command) => return self.cursor_command(&command, true, &[]).await,
+            What::Cursor(command) => return self.cursor_command(&command, true, &[], Vec::new()).await,
             What::Prepare(asked) => return self.prepare(&asked).await,
             What::Execute(asked) => {
                 let (prepared, values) = self.executed(&asked).await?;

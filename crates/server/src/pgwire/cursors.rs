@@ -16,7 +16,7 @@ use arrow::array::{Array, ArrayRef};
 use futures::StreamExt;
 use std::collections::VecDeque;
 use std::ops::Range;
-use tidalite::{Response, Result as Done};
+use tidalite::{Parameter, Response, Result as Done};
 
 /// Open cursors of one session.
 const CURSORS_MAX: usize = 1_000;
@@ -189,11 +189,12 @@ impl Session<'_> {
         command: &CursorCommand,
         is_described: bool,
         formats: &[i16],
+        parameters: Vec<Parameter>,
     ) -> Step {
         self.check_transaction()?;
         match command {
             CursorCommand::Declare { name, is_scroll, is_held, sql } => {
-                self.declare(name, *is_scroll, *is_held, sql).await?;
+                self.declare(name, *is_scroll, *is_held, sql, parameters).await?;
                 self.complete("DECLARE CURSOR");
             }
             CursorCommand::Fetch { name, direction, returns_rows } => {
@@ -229,7 +230,14 @@ impl Session<'_> {
         }
     }
 
-    async fn declare(&mut self, name: &str, is_scroll: bool, is_held: bool, sql: &str) -> Step {
+    async fn declare(
+        &mut self,
+        name: &str,
+        is_scroll: bool,
+        is_held: bool,
+        sql: &str,
+        parameters: Vec<Parameter>,
+    ) -> Step {
         if self.transaction == IDLE && !is_held {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(Report::error("25P01", message)
@@ -243,7 +251,7 @@ impl Session<'_> {
             return Err(Report::error("53400", format!("a session has at most {CURSORS_MAX} cursors")).into());
         }
         let held = self.held(sql.len())?;
-        let Response::Rows(rows) = self.start(sql, sql, Vec::new()).await? else {
+        let Response::Rows(rows) = self.start(sql, sql, parameters).await? else {
             return Err(Report::error("42601", "a cursor can only be declared for a query").into());
         };
         let cursor = Cursor {

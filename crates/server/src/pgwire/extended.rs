@@ -215,7 +215,9 @@ impl Session<'_> {
         match &prepared.what {
             What::Nothing => self.out.empty(b'I'),
             What::Command(command) => self.command(command, false).await?,
-            What::Cursor(command) => self.cursor_command(command, false, &portal.formats).await?,
+            What::Cursor(command) => {
+                self.cursor_command(command, false, &portal.formats, portal.parameters.clone()).await?;
+            }
             What::Prepare(asked) => self.prepare(asked).await?,
             // Its portal has the statement that it runs.
             What::Execute(_) => {}
