@@ -2,7 +2,7 @@
 
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
-use crate::Error;
+use crate::{Error, plan};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
@@ -75,6 +75,7 @@ impl Binder<'_> {
         span: Span,
     ) -> Result<Expr> {
         let Some((planner_op, own)) = operator(op) else { return unsupported("operator", span) };
+        plan::check_rows(&left, &right).map_err(|error| error.at(span.start as usize))?;
         let (left, right) = match comparison(op) {
             Ok(_) => (text_as(left.clone(), &right, schema)?, text_as(right, &left, schema)?),
             Err(_) => (left, right),

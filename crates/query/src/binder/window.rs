@@ -6,13 +6,14 @@ use super::names::folded;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::WITHOUT_FRAME;
-use crate::functions::excluding as exclusions;
+use crate::functions::{excluding as exclusions, nested};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     Expr, ExprSchemable, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit, when,
 };
@@ -67,10 +68,14 @@ impl Binder<'_> {
         // `avg(x, kind, n)` is an exponential average.
         let has_frame = !WITHOUT_FRAME.contains(&name.as_str()) && !(name == "avg" && args.values.len() > 2);
         if let Some(what) = window.frame.and_then(excluded).filter(|_| has_frame) {
-            if !self.state.aggregate_functions().contains_key(&name) {
+            let Some(of) = self.state.aggregate_functions().get(&name) else {
                 return Err(unknown_function(&name, call.name.span));
-            }
-            args = Arguments::positional(excluding(&name, args.values, filter.take(), distinct));
+            };
+            let values = plain_values(&name, args.values);
+            // Here an error names the aggregate.
+            let fields = values.iter().map(|value| Ok(value.to_field(&place.scope.schema)?.1));
+            fields_with_udf(&fields.collect::<Result<Vec<_>>>()?, of.as_ref())?;
+            args = Arguments::positional(excluding(values, filter.take(), distinct));
             name = exclusions::name(what, &name);
             distinct = false;
         }
@@ -143,7 +148,7 @@ impl Binder<'_> {
     ) -> Result<WindowFrame> {
         let is_by_row = || {
             let key = order_by.first().map(|key| key.expr.get_type(&place.scope.schema));
-            matches!(key, Some(Ok(DataType::Struct(_))))
+            matches!(key, Some(Ok(data_type)) if is_row(&data_type))
         };
         let Some(written) = written else {
             let mut frame = WindowFrame::new(is_strict(order_by, place));
@@ -155,7 +160,7 @@ impl Binder<'_> {
         let has_distance = [Some(&written.start), written.end.as_ref()].into_iter().flatten().any(is_distance);
         let units = match written.units {
             FrameUnits::Rows => WindowFrameUnits::Rows,
-            // DataFusion has no RANGE for rows; without a distance GROUPS is the same.
+            // DataFusion has no RANGE for rows and arrays of arrays; without a distance GROUPS is the same.
             FrameUnits::Range if !has_distance && is_by_row() => WindowFrameUnits::Groups,
             FrameUnits::Range => WindowFrameUnits::Range,
             FrameUnits::Groups => WindowFrameUnits::Groups,
@@ -177,15 +182,20 @@ impl Binder<'_> {
     }
 }
 
-/// Returns the arguments of a function over frames that exclude rows: the filter, DISTINCT, and the arguments of the
-/// aggregate.
-fn excluding(name: &str, args: Vec<Expr>, filter: Option<Box<Expr>>, distinct: bool) -> Vec<Expr> {
+/// Returns the arguments of an aggregate with 1 for `*` and for no argument.
+fn plain_values(name: &str, args: Vec<Expr>) -> Vec<Expr> {
     #[expect(deprecated, reason = "`*` is an argument in this form")]
     let plain = |arg| if matches!(arg, Expr::Wildcard { .. }) { lit(1_i64) } else { arg };
     let mut args: Vec<Expr> = args.into_iter().map(plain).collect();
     if args.is_empty() && name == "count" {
         args.push(lit(1_i64));
     }
+    args
+}
+
+/// Returns the arguments of a function over frames that exclude rows: the filter, DISTINCT, and the arguments of the
+/// aggregate.
+fn excluding(args: Vec<Expr>, filter: Option<Box<Expr>>, distinct: bool) -> Vec<Expr> {
     let condition = filter.map_or_else(|| lit(true), |filter| *filter);
     [condition, lit(distinct)].into_iter().chain(args).collect()
 }
@@ -254,6 +264,15 @@ fn ends_before_current(frame: &ast::WindowFrame) -> bool {
         && frame.units == FrameUnits::Rows
         && frame.exclusion == Some(FrameExclusion::CurrentRow)
         && matches!(frame.end, None | Some(FrameBound::CurrentRow))
+}
+
+/// Returns true for rows, and for arrays of rows or arrays.
+fn is_row(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(_) => true,
+        DataType::List(item) => nested::is_nested(item.data_type()),
+        _ => false,
+    }
 }
 
 fn is_distance(bound: &FrameBound) -> bool {

@@ -99,7 +99,7 @@ pub(crate) use ordered_aggregates::{in_order_of_time, needs_time};
 pub(crate) use physical::Planner;
 pub(crate) use recursive::same_fields;
 pub(crate) use relations::{TimeRelations, distinct_names, with_distinct_names, with_time};
-pub(crate) use row_values::{compared_values, row_values};
+pub(crate) use row_values::{check_rows, compared_values, row_values};
 pub(crate) use sample_by::{FillValue, SampleBy, Sampling, fixed_buckets, starred};
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;

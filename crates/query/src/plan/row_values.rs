@@ -81,16 +81,32 @@ fn compared(left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
 /// # Errors
 /// The rows have different numbers of values.
 pub(crate) fn compared_values(left: &[Expr], op: Operator, right: &[Expr]) -> Result<Expr> {
-    if left.len() != right.len() {
-        let error = Error::invalid("unequal number of entries in row expressions");
-        return Err(error.with_code(SqlState::SYNTAX_ERROR));
-    }
+    check_lengths(left, right)?;
     let found = match op {
         Operator::Eq | Operator::IsNotDistinctFrom => pairwise(left, op, right, Expr::and),
         Operator::NotEq | Operator::IsDistinctFrom => pairwise(left, op, right, Expr::or),
         _ => ordered(left, op, right),
     };
     found.ok_or_else(|| Error::invalid("cannot compare rows of zero length"))
+}
+
+fn check_lengths(left: &[Expr], right: &[Expr]) -> Result<()> {
+    if left.len() == right.len() {
+        return Ok(());
+    }
+    let error = Error::invalid("unequal number of entries in row expressions");
+    Err(error.with_code(SqlState::SYNTAX_ERROR))
+}
+
+/// Checks that two written rows can be compared: the planner derives a type before it rewrites the comparison.
+///
+/// # Errors
+/// The rows have different numbers of values.
+pub(crate) fn check_rows(left: &Expr, right: &Expr) -> Result<()> {
+    match (values(left), values(right)) {
+        (Some(left), Some(right)) => check_lengths(left, right),
+        _ => Ok(()),
+    }
 }
 
 fn binary(left: &Expr, op: Operator, right: &Expr) -> Expr {
