@@ -45,7 +45,7 @@ def run(port, sql, errors):
 
 
 def peak(process, port, statements):
-    """Gives the greatest resident size in MiB while statements run at once, and how many failed."""
+    """Returns the greatest anonymous and resident size in MiB while statements run at once, and the number that failed."""
     errors, anonymous, resident = [], 0, 0
     threads = [threading.Thread(target=run, args=(port, sql, errors)) for sql in statements]
     [thread.start() for thread in threads]
@@ -94,7 +94,7 @@ def main():
     for statement in [*STATEMENTS, "all at once"]:
         cells = []
         for name in builds:
-            anonymous, resident, failed = (max(sizes) for sizes in zip(*(turn[name][statement] for turn in rounds)))
+            anonymous, resident, failed = (max(sizes) for sizes in zip(*(one[name][statement] for one in rounds)))
             cells.append(f"{anonymous}, {resident}{f' ({failed} refused)' if failed else ''}")
         print(f"| {statement} | " + " | ".join(cells) + " |")
 

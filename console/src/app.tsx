@@ -79,7 +79,7 @@ function Page(): JSX.Element {
   }
 }
 
-/** Has the browser ask before it leaves a page with changes that are not saved. */
+/** Makes the browser ask for confirmation before it leaves a page with unsaved changes. */
 function warnOfUnsavedChanges(): () => void {
   const ask = (event: BeforeUnloadEvent): void => {
     if (hasUnsavedChanges()) event.preventDefault();

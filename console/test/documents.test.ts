@@ -88,7 +88,7 @@ test("documents are saved, versioned, listed, restored and deleted", async () =>
   assert.equal(store.open.value.get("a")?.base?.version, 5);
 });
 
-test("of two browsers that save the same version one is asked", async () => {
+test("a save that does not replace the newest version reports a conflict", async () => {
   const table = new FakeTable();
   globalThis.fetch = table.answer as typeof fetch;
   const [ann, bob] = [browser(), browser()];

@@ -93,7 +93,7 @@ test("parameters by name", () => {
   );
 });
 
-test("statements that write are told from those that read", () => {
+test("statements that write and statements that only read", () => {
   assert.equal(sql.isReadOnly("SELECT rnd_double() FROM t"), true);
   assert.equal(sql.isRepeatable("SELECT rnd_double() FROM t"), false);
   assert.equal(sql.isReadOnly("WITH x AS (DELETE FROM t RETURNING a) SELECT * FROM x"), false);

@@ -1,4 +1,4 @@
-"""Types with values at their edges, and a walk of expressions over them beside PostgreSQL.
+"""Types with their edge values, and the comparison of expressions over them with PostgreSQL.
 
 `Edges(ours, postgres)` fills one table for each type in both databases. `compare(expressions, types)` evaluates
 expressions of the columns `a`, `b`, `c` over all combinations of values. Each cell has one of four outcomes: the same,

@@ -1,7 +1,7 @@
 """Expressions, aggregates and windows for `random_statements.py`, by kind.
 
 A form is (kinds of its parts, text). Kinds are PostgreSQL's types; both databases get the same text. Left out is what
-docs/semantics.md lists: `^`, quotients of decimals with many digits, sums beyond LONG, and what `OPEN` names.
+docs/semantics.md lists: `^`, quotients of decimals with many digits, sums beyond LONG, and the kinds of `open_kinds.py`.
 """
 
 NAMES = {"int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision", "numeric": "numeric(12,3)", "text": "text", "bool": "boolean", "timestamp": "timestamp", "date": "date",

@@ -1,10 +1,10 @@
 """Random statements of all clauses; the same text runs on Tidalite and on PostgreSQL.
 
-`Maker(r, tables).statement()` is a `Statement`. Rounds are calm (small numbers, so that no arithmetic overflows) or wild
-(NaN, infinities, outliers, the years 1 to 9999). What is made beside the expressions of `random_forms.py`: NULL inside IN
+`Maker(r, tables).statement()` is a `Statement`. Rounds have small numbers, so that no arithmetic overflows, or extreme
+values: NaN, infinities, outliers, the years 1 to 9999. Generated besides the expressions of `random_forms.py`: NULL inside IN
 and ANY, GROUP BY with HAVING, FILTER, DISTINCT, WITHIN GROUP and GROUPING SETS, windows with frames that outliers leave,
 set operations, VALUES, DISTINCT ON, LATERAL, recursive queries, comparisons of rows, EXISTS and IN over grouped, distinct
-and limited sub-queries, joins of all kinds, INSERT, UPDATE, DELETE and MERGE with RETURNING. Answers hang on no choice of an
+and limited sub-queries, joins of all kinds, INSERT, UPDATE, DELETE and MERGE with RETURNING. Answers do not depend on a choice of the
 engine: a LIMIT has a total order, and rows are compared as sets unless `is_ordered`.
 """
 
@@ -172,7 +172,7 @@ class Maker:
         return f"({value} {r.choice(['', 'NOT '])}IN ({', '.join(members)}))"
 
     def rows_compared(self, scope):
-        """Rows without NULL, of columns and literals: Tidalite rejects rows of other expressions."""
+        """A comparison of row constructors of ids and integers."""
         r = self.r
         ids = [name for name, _ in scope if name.endswith(".id")]
         if not ids:

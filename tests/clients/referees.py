@@ -156,7 +156,7 @@ def same_cells(one, other, one_type, other_type):
 
 
 def sort_key(row, types):
-    """A key under which equal rows of two engines are adjacent: numbers by nine digits."""
+    """A key under which equal rows of two engines are adjacent: numbers by six digits."""
     def of(text, oid):
         if text is None:
             return (0, "")

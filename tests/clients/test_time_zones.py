@@ -1,4 +1,4 @@
-"""AT TIME ZONE around the switches of every clock, beside PostgreSQL.
+"""AT TIME ZONE around the offset changes of every time zone, compared with PostgreSQL.
 
 For each zone that both databases know: instants to local times, local times to instants, and both ways again, at the switches
 of its clock since 1900 and up to an hour around them. `ZONES=0` compares all zones; without, 30 of them by the seed of the day

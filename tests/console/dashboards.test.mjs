@@ -71,7 +71,7 @@ function countRequests(page, text) {
   return counted;
 }
 
-/** Has the page believe that its tab is hidden or shown. */
+/** Sets `document.hidden` and dispatches `visibilitychange`. */
 function setHidden(page, isHidden) {
   return page.evaluate((hidden) => {
     Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
@@ -191,7 +191,7 @@ browserTest("old versions are listed and restored", async (page) => {
   );
 });
 
-browserTest("two browsers that save the same version: the second is asked, no work is lost", async (page) => {
+browserTest("two browsers save the same version: the second shows the conflict, no version is lost", async (page) => {
   await newDashboard(page, "Shared");
   await addPanel(page, { title: "Base", sql: "SELECT 0 AS x", kind: "value" });
   await save(page, 1);
@@ -345,7 +345,7 @@ browserTest("refreshes are as frequent as chosen; a slow panel has one request a
   await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
-browserTest("a hidden tab asks nothing, and is refreshed when it is shown again", async (page) => {
+browserTest("a hidden tab sends no requests, and is refreshed when it is shown again", async (page) => {
   await newDashboard(page, "Hidden");
   await addPanel(page, { title: "Now", sql: "SELECT 'hidden', now() AS at", kind: "table" });
   await panel(page, "Now").locator("[data-row='0']").waitFor();
@@ -381,7 +381,6 @@ browserTest("errors and statements that write are shown in their panels only", a
 browserTest("the dashboard of the demo data is there and live", async (page) => {
   const origins = new Set();
   page.on("request", (request) => origins.add(new URL(request.url()).origin));
-  const started = performance.now();
   await page.goto(`${environment.url}/#/dashboards/Demo%20data`);
   await page.locator(".panel").first().waitFor();
   assert.equal(await page.locator(".panel").count(), 8);
@@ -389,8 +388,6 @@ browserTest("the dashboard of the demo data is there and live", async (page) => 
     async () => (await page.locator(".panel .plot canvas, .panel .single-value, .panel [data-row='0']").count()) === 8,
     "all panels to have rows",
   );
-  const seconds = (performance.now() - started) / 1000;
-  console.log(`# the demo dashboard is complete after ${seconds.toFixed(2)} s`);
   assert.equal(await page.locator(".panel-error").count(), 0);
   assert.equal(await page.getByLabel("Refresh", { exact: true }).inputValue(), "5000");
   await valueIs(page, "Hosts", "100");

@@ -97,7 +97,7 @@ browserTest("cells are moved and removed, statements report rows and errors", as
 });
 
 browserTest(
-  "a query is saved, opened by its link elsewhere, changed there, and the conflict is asked for",
+  "a query is saved, opened by its link elsewhere, changed there, and the conflict is shown",
   async (page) => {
     await setEditor(page, "SELECT 1 AS saved");
     await page.getByRole("button", { name: "Saved", exact: true }).click();

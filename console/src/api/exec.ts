@@ -26,7 +26,7 @@ export interface Done {
   kind: "done";
   /** Number of rows that the statement wrote, if the server reports the number. */
   changed: number | undefined;
-  /** Says if the rows were inserted or changed. */
+  /** The verb for messages about the rows. */
   verb: "inserted" | "changed";
 }
 

@@ -10,7 +10,7 @@ interface PlotProps {
   data: ChartData;
   kind: ChartSpec["kind"];
   firstColor: number;
-  /** True if a zoom asks the server, so that new values replace the visible range. */
+  /** True if a zoom runs the statement again, so that new values replace the visible range. */
   isZoomedAtServer: boolean;
   /** Charts with the same key have one cursor. */
   syncKey: string;
@@ -21,7 +21,7 @@ interface PlotProps {
 const LEGEND_HEIGHT = 34;
 const HEIGHT_MIN = 60;
 
-/** A chart that follows the size of its place and the theme. */
+/** A chart that adapts to the size of its container and to the theme. */
 export function Plot({ data, kind, firstColor, isZoomedAtServer, syncKey, onZoom }: PlotProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);

@@ -32,7 +32,7 @@ export class Session {
   /** SQL literals of the variables by lower-case name; `undefined` for a list that is not read yet. */
   readonly literals: ReadonlySignal<Map<string, string | undefined>>;
   private unzoomed: TimeRange | undefined;
-  /** Statements whose lists were asked for. */
+  /** Statement of the last request for a list, by the name of the variable. */
   private readonly asked = new Map<string, string>();
 
   /** `choices` are those of a link; they replace the initial ones of the dashboard. */

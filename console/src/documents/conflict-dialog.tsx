@@ -19,7 +19,7 @@ function conflictText({ name, mine, newest }: Conflict): string {
   return `Version ${newest.version} of ${name} was saved at ${at}. ${edited}`;
 }
 
-/** Asks what to do with changes of a version that is not the newest any more. */
+/** Dialog for a save whose base is not the newest version: overwrite, discard, copy or continue. */
 export function ConflictDialog<T>({ store, onCopy, onResolved }: ConflictDialogProps<T>): JSX.Element | null {
   const isCopying = useSignal(false);
   const conflict = store.conflict.value;

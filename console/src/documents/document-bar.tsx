@@ -35,7 +35,7 @@ function exportFile<T>(store: DocumentStore<T>, { name, draft }: OpenDocument<T>
   saveBlob(new Blob([exportText(store.kind, name, draft)], { type: "application/json" }), file);
 }
 
-/** Says which version is shown and if it has changes. */
+/** Badges with the version of a document and its unsaved changes. */
 function State<T>({ open }: { open: OpenDocument<T> }): JSX.Element {
   const version = open.base ? `version ${open.base.version}` : "not on the server";
   return (

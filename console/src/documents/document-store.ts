@@ -134,7 +134,7 @@ export class DocumentStore<T> {
     if (open) this.set({ ...open, draft });
   }
 
-  /** Forgets the changes that are not saved. */
+  /** Discards the unsaved changes. */
   discard(name: string): void {
     const open = this.open.peek().get(name);
     if (!open) return;
@@ -142,7 +142,7 @@ export class DocumentStore<T> {
     else this.set({ ...open, draft: open.saved });
   }
 
-  /** Forgets an open document. */
+  /** Closes a document; unsaved changes are lost. */
   close(name: string): void {
     const rest = new Map(this.open.peek());
     rest.delete(name);

@@ -146,7 +146,7 @@ interface TargetProps {
   table: string;
 }
 
-/** Says before the import if its rows are added to a table with other rows or create a table. */
+/** Note before the import: the table exists and receives the rows, or is created. */
 function Target({ kind, preview, existing, table }: TargetProps): JSX.Element {
   if (kind === "lines")
     return (

@@ -36,7 +36,7 @@ const EMPTY: PanelState = {
   skipped: 0,
 };
 
-/** Runs the statement of a panel again and again, with one request in flight at most. */
+/** Repeats the statement of a panel, with at most one request in flight. */
 export class PanelQuery {
   readonly state = signal<PanelState>(EMPTY);
   private inFlight: AbortController | undefined;

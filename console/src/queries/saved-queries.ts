@@ -44,7 +44,7 @@ export async function saveTab(tab: Tab, name: string): Promise<void> {
   } else if (savedQueries.error.peek()) notify(savedQueries.error.peek() ?? "", true);
 }
 
-/** Has a tab show the newest version of a query, which is open. */
+/** Shows the newest version of an open query in a tab. */
 export function linkTab(id: string, name: string): void {
   const open = savedQueries.open.peek().get(name);
   if (open?.base) updateTab(id, { title: name, text: open.draft.sql, saved: open.base });

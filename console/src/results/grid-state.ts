@@ -35,7 +35,7 @@ export function gridStateOf(tab: string, result: ResultPages): GridState {
 
 let stateCount = 0;
 
-/** Returns the state of a grid that nobody has touched. */
+/** Returns the initial state of a grid. */
 export function newGridState(key: string): GridState {
   const origin = { row: 0, column: 0 };
   stateCount += 1;

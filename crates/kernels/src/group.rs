@@ -1,7 +1,8 @@
 //! Groups rows by key and accumulates values per group.
 //!
 //! The modules find the group of a row: [`table`] by hashing, [`dense`] for similar keys, [`keys`] for keys without
-//! accumulators, [`planes`] for numbered groups, `few` for at most ten groups, `runs` adjacent rows of one group. [`fold`] holds the accumulators.
+//! accumulators, [`planes`] for numbered groups, `few` for at most ten groups, `runs` for adjacent rows of one group.
+//! [`fold`] holds the accumulators.
 //!
 //! A key is one word or two words; only the caller knows its meaning. Rows arrive as slices, a batch at a time. The
 //! state of a group is one 64-bit word for each [`Fold`]. Groups are therefore a plain array, are updated in one loop

@@ -45,7 +45,7 @@ pub fn budget() -> usize {
     BUDGET.load(Relaxed)
 }
 
-/// Returns true if the process uses more than its budget: its live bytes, or by far its resident size.
+/// Returns true if the live bytes exceed the budget, or the resident size exceeds the hard limit above it.
 #[must_use]
 #[inline]
 pub fn is_over_budget() -> bool {

@@ -4,14 +4,14 @@ use crate::budget::budget;
 use crate::tracker::used;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Above this part of the budget, in percent, freed pages go back to the system and the overhead counts.
+/// Soft limit in percent of the budget: above it freed pages return to the system and the overhead counts as used.
 const SOFT_PERCENT: usize = 90;
-/// Above this part of the budget, in percent, the process is over its budget whatever its live bytes are.
+/// Hard limit in percent of the budget: above it the process is over its budget even if the live bytes are not.
 const HARD_PERCENT: usize = 115;
 
 /// Resident bytes beyond the live bytes while the resident size is above the soft limit, else 0.
 static OVERHEAD: AtomicUsize = AtomicUsize::new(0);
-/// Resident bytes beyond the hard limit.
+/// Resident bytes above the hard limit, else 0.
 static EXCESS: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the resident bytes beyond the live bytes that [`has_room`](crate::has_room) counts as used.
@@ -19,7 +19,7 @@ pub(crate) fn overhead() -> usize {
     OVERHEAD.load(Relaxed)
 }
 
-/// Returns the resident bytes beyond 115 % of the budget at the last check.
+/// Returns the resident bytes above the hard limit at the last check.
 pub(crate) fn excess() -> usize {
     EXCESS.load(Relaxed)
 }

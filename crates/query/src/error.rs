@@ -112,7 +112,7 @@ impl Error {
     }
 }
 
-/// Returns true for a year, a month and a day in digits, perhaps with more behind them.
+/// Returns true for a year, a month and a day in digits, optionally followed by other text.
 fn is_date_shaped(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -76,7 +76,7 @@ fn list(element: &dyn Fn(&str) -> Option<Parameter>, chars: &mut Chars, depth: i
     }
 }
 
-/// Spaces around the items of a list have no meaning.
+/// Skips white space before or after an item of a list.
 fn skip_spaces(chars: &mut Chars) {
     while chars.next_if(|c| c.is_ascii_whitespace()).is_some() {}
 }

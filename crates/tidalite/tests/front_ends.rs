@@ -31,7 +31,7 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
-/// Files of statements that the first front end does not answer right.
+/// Files with statements for which the first front end returns wrong results.
 const NOT_COMPARED: &[&str] = &["found_by_generator.slt", "frames.slt", "rows.slt"];
 
 /// The result of a statement: names and types of columns, and rows.

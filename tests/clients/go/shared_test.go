@@ -155,7 +155,7 @@ func compare(t *testing.T, found []kinds) {
 
 type failing struct{ statement, state string }
 
-// failures are statements with their SQLSTATE; TABLE is a table with the columns of `definition`.
+// failures are statements with their SQLSTATE; TABLE_ is a table with the columns of `definition`.
 var failures = []failing{
 	{"SELECT nothing FROM TABLE_", "42703"}, {"SELECT * FROM no_such_table", "42P01"}, {"SELEC 1", "42601"}, {"SELECT 1/0", "22012"}, {"SELECT no_such_function(1)", "42883"},
 	{"SELECT 9223372036854775807 + 1", "22003"}, {"SELECT 'x'::integer", "22P02"}, {"CREATE TABLE TABLE_ (x int)", "42P07"}, {"INSERT INTO TABLE_ (id, nothing) VALUES (1, 2)", "42703"},

@@ -1,4 +1,4 @@
-// What DatabaseMetaData of the JDBC driver of PostgreSQL, and the descriptions of results and parameters, say about a table.
+// Prints DatabaseMetaData of PostgreSQL's JDBC driver, and the descriptions of results and parameters, for a table.
 // Each check prints a line; test_jdbc.py compares the lines with those of PostgreSQL.
 
 import java.sql.*;

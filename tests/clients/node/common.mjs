@@ -31,7 +31,7 @@ export const ROWS = [
   ["5", ...Array(14).fill(null)],
 ];
 
-/** [statement, SQLSTATE]; TABLE is a table with the columns of `DEFINITION`. */
+/** [statement, SQLSTATE]; TABLE_ is a table with the columns of `DEFINITION`. */
 export const ERRORS = [
   ["SELECT nothing FROM TABLE_", "42703"], ["SELECT * FROM no_such_table", "42P01"], ["SELEC 1", "42601"], ["SELECT 1/0", "22012"],
   ["SELECT no_such_function(1)", "42883"], ["SELECT 9223372036854775807 + 1", "22003"], ["SELECT 'x'::integer", "22P02"],

@@ -2,7 +2,7 @@
 both zeros. The expected rows are those of PostgreSQL 15, and of DuckDB for functions that PostgreSQL does not have.
 
 Run by hand when a case is added: `python tests/slt/reference/frames.py "host=… dbname=…"` with psycopg and duckdb installed and
-a PostgreSQL 15. Nothing in here asks Tidalite.
+a PostgreSQL 15. This script does not query Tidalite.
 """
 
 import decimal

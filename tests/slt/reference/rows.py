@@ -1,7 +1,7 @@
 """Writes rows.slt: comparisons of rows and of arrays with NULL within them. The expected rows are those of PostgreSQL 15.
 
 Run by hand when a case is added: `python tests/slt/reference/rows.py "host=… dbname=…"` with psycopg installed and a PostgreSQL 15.
-Nothing in here asks Tidalite.
+This script does not query Tidalite.
 """
 
 import itertools

@@ -3,8 +3,8 @@
 //! The text is taken from the statement by the span of the expression, with keywords in upper case, names folded, and
 //! one space between operators and operands.
 
-use super::{Arguments, Binder};
 use super::names::folded;
+use super::{Arguments, Binder};
 use crate::Parameter;
 use tidalite_sql::ast::{Expr, ExprKind, SpecialCall, UnaryOperator};
 use tidalite_sql::{Span, Symbol, Token, TokenKind, lexer};

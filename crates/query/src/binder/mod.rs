@@ -50,14 +50,14 @@ use scope::Env;
 use tables::Tables;
 use tidalite_sql::{Span, ast};
 
-/// A query as the parser of [`tidalite_sql`] read it, with what is known of its parameters.
+/// A query as the parser of [`tidalite_sql`] read it, with the values or types of its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub query: ast::Query,
     pub arguments: Arguments,
 }
 
-/// What `$1`, `$2`, … stand for.
+/// The values or the types of the parameters `$1`, `$2`, ….
 #[derive(Clone, Debug)]
 pub(crate) enum Arguments {
     Values(Vec<Parameter>),

@@ -92,7 +92,7 @@ impl Binder<'_> {
     }
 }
 
-/// Casts a constant text to the type of a Boolean or an array beside it; other types have rules of their own.
+/// Casts a constant text to the type of the other operand, if that is a Boolean or an array.
 pub(super) fn text_as(value: Expr, beside: &Expr, schema: &DFSchema) -> Result<Expr> {
     let is_text = matches!(&value, Expr::Literal(text, _) if text.try_as_str().flatten().is_some());
     if !is_text {

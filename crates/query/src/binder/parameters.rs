@@ -1,4 +1,4 @@
-//! Parameters: values as constants, types as NULL of the type.
+//! Binds parameters: a value as a constant, a known type as NULL of the type.
 
 use super::operators::text;
 use super::{Arguments, Binder, Result, unsupported};
@@ -88,7 +88,7 @@ impl Binder<'_> {
     }
 }
 
-/// Gives parameters without a type the type of what they are compared with.
+/// Gives each parameter without a type the type of the expression that it is compared with.
 pub(super) fn with_inferred_types(plan: LogicalPlan) -> datafusion::common::Result<LogicalPlan> {
     let inferred = plan.transform_up_with_subqueries(|node| {
         let schema = merge_schema(&node.inputs());

@@ -69,9 +69,9 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
     })
 }
 
-/// Casts the decimals of a plan beside the doubles of another, as PostgreSQL does.
+/// Casts the DECIMAL columns of a plan to DOUBLE where the other plan has DOUBLE, as PostgreSQL does.
 ///
-/// Constants do not count: `2.5` is a decimal beside decimals.
+/// DOUBLE literals are ignored: `2.5` takes the type of a DECIMAL in the other plan.
 fn doubles_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
     let is_double = |(at, theirs): (usize, &DataType)| theirs.is_floating() && !is_constant(other, at);
     let theirs = other.schema().fields().iter().map(|field| field.data_type()).enumerate().map(is_double);

@@ -74,7 +74,7 @@ impl Binder<'_> {
     }
 }
 
-/// Casts the decimals of a column with doubles.
+/// Casts the DECIMAL values of a column to DOUBLE if the column also has DOUBLE values.
 fn doubles_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema) {
     let cells: Vec<Expr> = values.iter().filter_map(|row| row.get(column)).cloned().collect();
     let Some(doubles) = with_doubles(&cells, schema) else { return };

@@ -132,7 +132,7 @@ fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, arguments
     }
 }
 
-/// Returns the query of a statement that returns, explains or inserts the rows of one.
+/// Returns the query whose rows a statement returns, explains or inserts.
 fn query_in(tree: tidalite_sql::ast::Statement) -> Option<tidalite_sql::ast::Query> {
     use tidalite_sql::ast::{Body, InsertSource, Statement as Parsed, TableSource};
     match tree {

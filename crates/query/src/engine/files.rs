@@ -104,7 +104,7 @@ impl Engine {
                 return self.confined(path).await;
             }
             let Some((base, pattern)) = globs::split(path) else {
-                // Without empty segments, which an object store does not know.
+                // Removes empty path segments, which object_store rejects.
                 let local = std::path::absolute(path).map_err(|_| not_found(path))?;
                 return Ok(vec![parsed(&local.to_string_lossy(), path)?]);
             };

@@ -1,4 +1,4 @@
-//! Accumulators of an aggregate for the frames of a window, made again and again from the arguments of one call.
+//! Creates the accumulators of one aggregate call, a new one for each frame of a window.
 
 use datafusion::arrow::datatypes::{FieldRef, Schema};
 use datafusion::common::Result;

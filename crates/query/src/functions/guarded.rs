@@ -57,7 +57,7 @@ enum Guard {
     /// The size of the result of one row; rows of long text may take milliseconds.
     RowSize(Size),
     Types,
-    /// As [`Guard::Types`]; of arrays and rows in their own order.
+    /// As [`Guard::Types`], with [`nested::order`] for arrays and rows. A value with this ordering replaces the result.
     Best(Ordering),
     Nullif,
     /// The second argument is a regular expression, which gets the flags of PostgreSQL ([`takes_pattern`]).

@@ -4,7 +4,7 @@
 use super::scalar::{Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 
-/// As the limit of a query: all rows but the last ones.
+/// Name of the function that stands for the limit "all rows except the last n".
 pub(crate) const ALL_BUT_LAST: &str = "__all_but_last";
 
 pub(super) const FUNCTIONS: &[Scalar] = &[Scalar {

@@ -1,5 +1,5 @@
-//! `array @> array`, `array <@ array` and `array && array`: a NULL element equals no element, as in PostgreSQL, where the
-//! stock functions find a NULL in an array with a NULL.
+//! `array @> array`, `array <@ array` and `array && array`: a NULL element equals no element, as in PostgreSQL.
+//! Workaround for DataFusion 55 (DF-72): the stock functions find a NULL element in an array with NULL.
 
 use super::array_values::without_nulls;
 use super::slow_rows::search_members;

@@ -82,8 +82,8 @@ pub(crate) mod timestamp_floor;
 mod to_char;
 mod to_timestamp;
 mod type_of;
-mod views;
 pub(crate) mod value_texts;
+mod views;
 mod width_bucket;
 pub(crate) mod zones;
 

@@ -1,7 +1,7 @@
 //! The order of arrays and rows: element by element, where NULL equals NULL and is greater than every other value, and a
 //! shorter array comes before a longer one with the same beginning, as in PostgreSQL.
 //!
-//! The stock operators take a NULL in an array for the least value, except for sorts.
+//! Workaround for DataFusion 55 (DF-74): the stock operators take a NULL in an array for the least value, except sorts.
 
 use super::floats::key_values;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};

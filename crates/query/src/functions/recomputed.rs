@@ -13,9 +13,9 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Accumulator;
 use std::collections::VecDeque;
 
-/// Pieces of a frame that are not copied to one piece.
+/// Maximum number of pieces of a frame; more are copied to one piece.
 const PIECES_MAX: usize = 64;
-/// Rows of a piece that is copied at once. A piece that is not copied keeps the batch alive that it is part of.
+/// Maximum rows of an added piece that is not copied at once; such a piece keeps its whole batch in memory.
 const PIECE_ROWS_MAX: usize = 1_024;
 
 /// The rows of a frame, in their order.
@@ -66,7 +66,7 @@ impl Accumulator for Recomputed {
         let mut left = row_count(columns);
         while left > 0 {
             let Some(oldest) = self.pieces.front_mut() else {
-                return Err(Error::internal("a row left a frame that it never entered").into());
+                return Err(Error::internal("removed rows are not in the frame").into());
             };
             let rows = row_count(oldest);
             if rows > left {
@@ -93,7 +93,7 @@ impl Accumulator for Recomputed {
     }
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        Err(Error::internal("a moving frame merges no states").into())
+        Err(Error::internal("a moving frame does not merge states").into())
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

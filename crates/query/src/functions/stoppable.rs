@@ -131,7 +131,7 @@ impl AggregateUDFImpl for Stoppable {
         self.inner().order_sensitivity()
     }
 
-    /// Workaround for DataFusion 55 (DF-69): `array_agg` is its own reverse, also where the rows come in the order of the
+    /// Workaround for DataFusion 55 (DF-73): `array_agg` is its own reverse, also where the rows come in the order of the
     /// window and not in an order of the call. To try without: the two windows in opposite orders in `moving_frames.slt`.
     fn reverse_expr(&self) -> ReversedUDAF {
         match self.inner().reverse_expr() {

@@ -102,7 +102,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(2 + 2 * bytes.len());
     out.push_str("\\x");
     for byte in bytes {
-        // A String takes all that is written.
+        // Writing to a String never fails.
         let _ = write!(out, "{byte:02x}");
     }
     out

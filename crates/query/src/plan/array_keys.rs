@@ -116,7 +116,7 @@ pub(super) fn ordered(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
         sides.iter().all(|side| side.get_type(schema).is_ok_and(|data_type| nested::is_nested(&data_type)))
     };
     let compared = |left: &Expr, op: Operator, right: &Expr| -> Result<Expr> {
-        let function = scalar_named(nested::COMPARE).ok_or_else(|| Error::internal("arrays are not compared"))?;
+        let function = scalar_named(nested::COMPARE).ok_or_else(|| Error::internal("function __compare is missing"))?;
         let call = ScalarFunction::new_udf(function, vec![left.clone(), right.clone()]);
         let order = Box::new(Expr::ScalarFunction(call));
         Ok(Expr::BinaryExpr(BinaryExpr::new(order, op, Box::new(lit(0_i32)))))
@@ -136,8 +136,8 @@ pub(super) fn ordered(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     })
 }
 
-/// Splits keys of arrays and rows whose NULLs are at the other end than those within them: the stock sorts put both at
-/// one end.
+/// Adds an IS NULL key before each array or row key whose NULLs sort at the other end than NULL elements: the stock
+/// sort puts both at one end.
 pub(super) fn nulls_apart(keys: Vec<Sort>, schema: &DFSchema) -> Vec<Sort> {
     let mut apart = Vec::with_capacity(keys.len());
     for key in keys {

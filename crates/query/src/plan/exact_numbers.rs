@@ -370,7 +370,7 @@ fn is_decimal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
 }
 
-/// Returns doubles for numbers among decimals and doubles; `None` if they are not both there.
+/// Casts all numbers to DOUBLE if there are both DECIMAL and DOUBLE values; otherwise `None`.
 pub(crate) fn with_doubles(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
     let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);

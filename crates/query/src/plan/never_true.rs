@@ -1,4 +1,4 @@
-//! Filters that no row passes: a conjunct is false or NULL.
+//! Filters that no row passes: a conjunct is false or NULL. Workaround for DataFusion 55 (DF-69).
 //!
 //! The stock rule that pushes filters down puts a condition without columns below an aggregation, which then returns
 //! one row without groups: `SELECT count(*) FROM t HAVING count(*) IN (NULL)`. Such a filter is removed with the plan

@@ -1,4 +1,4 @@
-//! Rows that are written as `(a, b)` or `ROW(a, b)`, compared value by value, and tests of rows for NULL.
+//! Comparisons of row constructors, `(a, b)` or `ROW(a, b)`, value by value, and tests of rows for NULL (DF-71).
 //!
 //! `(a, b) = (c, d)` is `a = c AND b = d`, and `<` compares the first values that are not equal; a comparison with NULL is
 //! unknown. A row that is a column or another value is compared as a whole, where NULL equals NULL
@@ -16,12 +16,12 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, when};
 use tidalite_types::SqlState;
 
-/// The function that a written row is.
+/// The name of DataFusion's function for a row constructor.
 const ROW: &str = "struct";
 /// A list with more rows is searched as a whole unless a value is NULL.
 const LISTED_MAX: usize = 16;
 
-/// Rewrites the comparisons of written rows.
+/// Rewrites the comparisons of row constructors.
 pub(crate) fn row_values(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut has_rows = false;
     plan.apply_with_subqueries(|node| {
@@ -46,7 +46,7 @@ pub(crate) fn row_values(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(done.data)
 }
 
-/// Returns the values of a written row.
+/// Returns the values of a row constructor.
 fn values(expr: &Expr) -> Option<&[Expr]> {
     match expr {
         Expr::ScalarFunction(function) if function.name() == ROW => Some(&function.args),
@@ -66,7 +66,7 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
     Ok(found.map_or_else(|| Transformed::no(expr), Transformed::yes))
 }
 
-/// Returns the comparison of two written rows; `None` for other operands.
+/// Returns the comparison of two row constructors; `None` for other operands.
 fn compared(left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
     let (Some(left), Some(right)) = (values(left), values(right)) else { return Ok(None) };
     let is_repeated = !matches!(op, Operator::Eq | Operator::NotEq);
@@ -160,7 +160,7 @@ fn listed(list: &InList) -> Result<Option<Expr>> {
     Ok(Some(negated(when(has_all, as_whole).otherwise(any)?, list.negated)))
 }
 
-/// Returns true if the test is true for each value of a row; `None` for other values.
+/// Returns the conjunction of a test over the values of a row; `None` for other operands.
 fn each_value(row: &Expr, schema: &DFSchema, test: fn(Expr) -> Expr) -> DFResult<Option<Expr>> {
     let tests: Vec<Expr> = match values(row) {
         Some(values) => values.iter().cloned().map(test).collect(),

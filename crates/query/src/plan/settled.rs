@@ -390,7 +390,7 @@ fn without_one_nan(expr: Expr) -> Expr {
     }
 }
 
-/// Makes the arguments of DISTINCT keys.
+/// Replaces floating-point arguments of DISTINCT by keys: one zero and one NaN.
 fn plain_arguments(arguments: &mut [Expr], schema: &DFSchema) -> Result<()> {
     for argument in arguments {
         if is_float_key(argument, schema) {

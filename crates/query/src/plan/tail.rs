@@ -168,7 +168,7 @@ fn is_in_order(plan: &LogicalPlan) -> bool {
 /// Rows from the last to the first: those of equal keys, too, which sorting again would leave as they come.
 fn sorted_backwards(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
-    // Such rows may be sorted backwards within each other.
+    // A nested plan that is sorted backwards already has a column with a row number.
     let names = (0..).map(|n| format!("__number_{n}"));
     let number = names.map(Column::new_unqualified).find(|name| !plan.schema().has_column(name));
     let number = number.ok_or_else(|| Error::internal("the name of a row number is not free"))?;

@@ -184,7 +184,7 @@ impl Condition {
         Condition { values: self.values.clone(), null: Some(self.null == Some(true)) }
     }
 
-    /// Only NULL can make a condition unknown.
+    /// Returns the condition that is true where this one is unknown: for NULL only, or never.
     fn is_unknown(&self) -> Condition {
         Condition { values: ValueSet::Nothing, null: Some(self.null.is_none()) }
     }

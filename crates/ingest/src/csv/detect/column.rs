@@ -153,7 +153,7 @@ pub(super) fn choose(
             None => untyped(column, &facts, rows, i, nulls, &file, known)?,
         };
         if facts.bad > 0 {
-            why.push_str(&format!("; {} of {} values are not", facts.bad, facts.values + facts.bad));
+            why.push_str(&format!("; {} of {} values are not times", facts.bad, facts.values + facts.bad));
         }
         let nulls_found = rows.len() - facts.values - facts.bad;
         let finding = Finding { why, examples: examples(rows, i, nulls), nulls: nulls_found };
