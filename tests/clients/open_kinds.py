@@ -10,6 +10,7 @@ STATEMENT_KINDS = {
     "unnest with a folded condition": ("unnest", "^42883 .*unnest"),
     "length of an empty array": ("array_length", "^row"),
     "ANY of an empty array": (r"= ANY \(", "^row|rows for"),
+    "the whole match in a replacement": (r"regexp_replace\(.*<\\&>", "^row|rows for"),
 }
 
 
@@ -62,6 +63,7 @@ EDGE_KINDS = [
     Kind("DISTINCT with ORDER BY of intervals", "error", "array_agg", ("interval",)),
     Kind("arrays of arrays of different lengths", "answer", "array_agg", ("_float8",)),
     Kind("DOUBLE of many digits as text", "value", TEXTS, (), r"[0-9]{10,20}\.0"),
+    Kind("least and greatest INTERVAL of moving frames are those by days", "value", r"(min|max)\(a\) OVER", ("interval",)),
     Kind("REAL as text", "value", "real.*text", (*DECIMALS, "float8")),
     Kind("overflow, division by zero and domains of DOUBLE", "answer", "", (), INFINITE),
     Kind("INTERVAL times and divided by numbers", "value error", r"[*/]", ("interval",)),

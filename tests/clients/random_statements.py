@@ -278,7 +278,8 @@ class Maker:
     def aggregate(self, scope, is_window=False):
         """An aggregate and its kind."""
         r = self.r
-        pool = [form for form in AGGREGATES if not (is_window and any(word in form[2] for word in DISTINCT_OR_ORDERED))]
+        # The greatest INTERVAL of a moving frame is an open kind.
+        pool = [form for form in AGGREGATES if not (is_window and (form[2] == "max({})" and form[0] == "interval" or any(word in form[2] for word in DISTINCT_OR_ORDERED)))]
         if self.is_wild:
             # Large and small numbers: sums depend on the order of the rows.
             pool = [form for form in pool if is_window or "float8" not in form[1] or form[2].startswith(("min", "max", "count", "percentile_cont", "(array"))]

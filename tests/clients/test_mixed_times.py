@@ -16,7 +16,7 @@ UNITS = {"TIMESTAMP": 1_000, "TIMESTAMP_NS": 1, "TIMESTAMP_MS": 1_000_000}
 """Nanoseconds of a time unit."""
 ROUND = 25
 # Nanoseconds since 1970: the start, the last moment before it, a day, the least and greatest times in nanoseconds.
-BASES = [0, -2_000_000, 1_711_846_800_000_000_000, -9_223_372_035_000_000_000, 9_223_372_036_000_000_000]
+BASES = [0, -2_000_000, 1_711_846_800_000_000_000, -9_223_372_035_000_000_000, 9_223_371_000_000_000_000]
 KEYS = ["a", "b", None]
 
 

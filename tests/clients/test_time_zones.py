@@ -1,7 +1,7 @@
 """AT TIME ZONE around the offset changes of every time zone, compared with PostgreSQL.
 
 For each zone that both databases know: instants to local times, local times to instants, and both ways again, at the switches
-of its clock since 1900 and up to an hour around them. `ZONES=0` compares all zones; without, 30 of them by the seed of the day
+of its clock since 1972 and up to an hour around them. `ZONES=0` compares all zones; without, 30 of them by the seed of the day
 (`RANDOM_SEED`).
 """
 
@@ -14,7 +14,8 @@ import pytest
 from postgres import Postgres, programs
 from referees import Link, difference
 
-FIRST, LAST = dt.datetime(1900, 1, 1), dt.datetime(2037, 12, 31)
+FIRST, LAST = dt.datetime(1972, 1, 1), dt.datetime(2037, 12, 31)
+"""Editions of the time zone database differ before 1970."""
 STEP = dt.timedelta(days=20)
 AROUND = [dt.timedelta(microseconds=us) for us in (-3_600_000_000, -1_800_000_000, -1, 0, 1, 1_800_000_000, 3_600_000_000)]
 SWITCHES_MAX = 24
