@@ -53,6 +53,7 @@ EDGE_KINDS = [
     Kind("lengths, digests and order of texts that are spelled otherwise", "value", "length|md5|string_agg", ("timestamp", *FLOATS, "_float8", "bool")),
     Kind("format and quote_literal of types without a text", "value", "format|quote_", (), "^(None|NULL|.*[|].*|)$"),
     Kind("JSON numbers and times", "value", "json", (*FLOATS, *DECIMALS, "_float8", "timestamp", "interval")),
+    Kind("a text with a backslash becomes BINARY as it is", "answer", "bytea", ("text",)),
     Kind("no NaN in DECIMAL", "error", "", (), r"NaN does not fit|invalid input for type DECIMAL.*NaN"),
     Kind("DECIMAL has 38 digits", "error", "", DECIMALS, r"^22003 .*does not fit DECIMAL|^22023 .*overflow"),
     Kind("DOUBLE to DECIMAL by the shortest text", "value", r"AS numeric", FLOATS),
