@@ -3,7 +3,7 @@
 use super::names::folded;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
-use super::{Binder, Result, unsupported};
+use super::{Arguments, Binder, Result, unsupported};
 use crate::functions::limits::ALL_BUT_LAST;
 use crate::{Error, Parameter};
 use datafusion::common::Column;
@@ -113,6 +113,10 @@ impl Binder<'_> {
     fn range(&self, lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
         use RowBound::{FromEnd, FromStart};
         let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
+        let is_parameter = |bound: &ast::Expr| matches!(bound.kind, ExprKind::Parameter(_));
+        if matches!(self.arguments, Arguments::Types(_)) && (is_parameter(lo) || is_parameter(hi)) {
+            return unsupported("bounds of LIMIT without values", lo.span);
+        }
         let (lo_rows, hi_rows) = match (self.row_bound(lo), self.row_bound(hi)) {
             (Some(RowBound::None), Some(hi)) => (FromStart(0), hi),
             (Some(lo), Some(hi)) => (lo, hi),

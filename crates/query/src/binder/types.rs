@@ -29,14 +29,16 @@ impl Binder<'_> {
     /// Returns the field that a cast of a value to a type gives.
     ///
     /// An array type is of any number of dimensions, as in PostgreSQL: the value decides, if it is an array or a
-    /// constant text of one.
+    /// constant text of one. Texts of arrays of several dimensions are read for doubles only.
     pub(super) fn type_field_for(&self, written: &TypeName, value: &Expr, schema: &DFSchema) -> Result<FieldRef> {
         let dims = match (written.dimensions.len(), value) {
             (0, _) => 0,
             (_, Expr::Literal(text, _)) => text.try_as_str().flatten().map_or(0, dims_of_text),
             _ => dims_of_type(&value.get_type(schema)?),
         };
-        self.field_of_dims(written, if dims == 0 { written.dimensions.len() } else { dims })
+        let is_text = matches!(value, Expr::Literal(..));
+        let is_read = !is_text || dims <= 1 || *self.field_of_dims(written, 0)?.data_type() == DataType::Float64;
+        self.field_of_dims(written, if dims == 0 || !is_read { written.dimensions.len() } else { dims })
     }
 
     fn field_of_dims(&self, written: &TypeName, dims: usize) -> Result<FieldRef> {
@@ -59,7 +61,7 @@ impl Binder<'_> {
 /// Returns the number of braces that a text of an array begins with.
 fn dims_of_text(text: &str) -> usize {
     let braces = text.bytes().filter(|b| !b.is_ascii_whitespace()).take_while(|b| *b == b'{').count();
-    braces.min(Parameter::DIMS_MAX as usize)
+    if braces > Parameter::DIMS_MAX as usize { 0 } else { braces }
 }
 
 fn dims_of_type(data_type: &DataType) -> usize {
