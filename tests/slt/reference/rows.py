@@ -87,6 +87,10 @@ def statements():
             yield "II", f"SELECT n, rank() OVER (ORDER BY {order}) FROM {rows} ORDER BY n"
         yield "II", f"SELECT DISTINCT ON (n % 2) n % 2, n FROM {rows} ORDER BY n % 2, a DESC NULLS LAST, n"
         yield "III", f"SELECT n, count(*) OVER (ORDER BY a NULLS FIRST), count(*) OVER (ORDER BY a DESC NULLS LAST GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM {rows} ORDER BY n"
+    # A row among the rows of an array is compared as a whole, unlike one among the rows of a list.
+    for row in ("1, NULL::int", "1, 2", "3, 3"):
+        for items in ("ROW(1, NULL::int)", "ROW(1, 2), ROW(1, NULL::int)", "ROW(2, 1)"):
+            yield "TT", f"SELECT ROW({row}) = ANY (ARRAY[{items}]), ROW({row}) <> ALL (ARRAY[{items}])"
     # Scalar sub-queries that are correlated by an array or a row.
     outer, inner = "(VALUES (1, ARRAY[1, 2]), (2, ARRAY[1, NULL]), (3, NULL)) u(n, b)", "(VALUES (1, ARRAY[1, 2]), (2, ARRAY[1, NULL])) t(x, a)"
     for value, condition in [("count(*)", "a @> b"), ("count(*)", "a <@ b"), ("count(*)", "a && b"), ("max(x)", "a = b"), ("sum(x)", "a < b"), ("min(x)", "a >= b"),

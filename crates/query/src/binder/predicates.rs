@@ -141,7 +141,11 @@ impl Binder<'_> {
             if items.is_empty() {
                 return Ok(lit(negated));
             }
-            return Ok(Expr::InList(InList::new(Box::new(self.expr(left, place)?), items, negated)));
+            let value = self.expr(left, place)?;
+            if let (ExprKind::Row(_), ExprKind::Array(written)) = (&left.kind, &set.kind) {
+                return Ok(row_among(value, written, items, negated));
+            }
+            return Ok(Expr::InList(InList::new(Box::new(value), items, negated)));
         }
         let (left, set) = (self.expr(left, place)?, self.expr(set, place)?);
         let op = comparison(op)?;
@@ -178,6 +182,18 @@ fn items_of_text(written: &str) -> Option<Vec<Expr>> {
         _ => None,
     };
     items.into_iter().map(value).collect()
+}
+
+/// Returns true if `row` is among the items of an array, or is not if `negated`.
+///
+/// Items of an array are compared as a whole: NULL fields are equal, unlike those of a list of rows.
+fn row_among(row: Expr, written: &[ast::Expr], items: Vec<Expr>, negated: bool) -> Expr {
+    let equal = |(item, written): (Expr, &ast::Expr)| {
+        let op = if matches!(written.kind, ExprKind::Row(_)) { Operator::IsNotDistinctFrom } else { Operator::Eq };
+        compared(row.clone(), op, item)
+    };
+    let found = items.into_iter().zip(written).map(equal).reduce(Expr::or).unwrap_or_else(|| lit(false));
+    if negated { Expr::Not(Box::new(found)) } else { found }
 }
 
 fn compared(left: Expr, op: Operator, right: Expr) -> Expr {
