@@ -153,10 +153,10 @@ impl Binder<'_> {
         }
         let value = self.expr(operand, place)?;
         let field = self.type_field_for(data_type, &value, &place.scope.schema)?;
-        if kind == CastKind::TryCast {
-            return Ok(Expr::TryCast(TryCast::new_from_field(Box::new(value), field)));
-        }
-        let value = self.cast_to(value, field, place)?;
+        let value = match kind {
+            CastKind::TryCast => Expr::TryCast(TryCast::new_from_field(Box::new(value), field)),
+            _ => self.cast_to(value, field, place)?,
+        };
         match super::types::characters(data_type) {
             Some(characters) => self.scalar_call("left", vec![value, lit(characters)]),
             None => Ok(value),

@@ -6,8 +6,9 @@ use crate::Parameter;
 use crate::decimal::Decimal;
 use crate::functions::zones::AT_TIME_ZONE;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan, VisitorMut,
+    BinaryOperator, CastKind, CharacterLength, DataType, DuplicateTreatment, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query, UnaryOperator, Value, ValueWithSpan,
+    VisitorMut,
 };
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -54,7 +55,8 @@ impl VisitorMut for Replacer {
                 }
             }
             Expr::CompoundFieldAccess { .. } => super::subscripts::replaced(expr),
-            Expr::Cast { .. } => super::geohashes::cast(expr),
+            Expr::Cast { data_type: DataType::Custom(..), .. } => super::geohashes::cast(expr),
+            Expr::Cast { .. } => shortened(expr),
             Expr::Between { .. } => super::symmetric::replaced(expr),
             Expr::AnyOp { .. } | Expr::AllOp { .. } => listed(expr),
             // The planner would negate only the first part of an interval.
@@ -88,6 +90,26 @@ impl VisitorMut for Replacer {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `CAST(x AS varchar(3))` is the first three characters of `x`, as in PostgreSQL.
+fn shortened(expr: &mut Expr) {
+    let Expr::Cast { data_type, .. } = expr else { return };
+    let (DataType::Varchar(length)
+    | DataType::Char(length)
+    | DataType::Character(length)
+    | DataType::CharVarying(length)
+    | DataType::CharacterVarying(length)) = data_type
+    else {
+        return;
+    };
+    let length = length.take();
+    *data_type = DataType::Varchar(None);
+    if let Some(CharacterLength::IntegerLength { length, .. }) = length {
+        let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+        let length = Expr::Value(Value::Number(length.to_string(), false).into());
+        *expr = super::sequences::call("left", vec![cast, length]);
     }
 }
 
