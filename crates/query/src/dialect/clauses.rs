@@ -182,7 +182,7 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// What a window's frame may say here: `2 hours PRECEDING`, and what EXCLUDE leaves out.
+    /// Reads the extensions of a window frame: bounds as times (`2 hours PRECEDING`) and EXCLUDE.
     fn frame(&mut self) -> Result<bool> {
         let span = self.span(0);
         let is_bound = self.sees(2, "preceding") || self.sees(2, "following");
