@@ -189,7 +189,16 @@ pub(crate) fn operation(operator: &str) -> Option<&'static str> {
         ("TopK", "sort"),
         ("Aggregate", "aggregation"),
         ("Group", "aggregation"),
-        ("indow", "window"),
+        ("Window", "window"),
+        ("window", "window"),
+        ("SMJ", "join"),
+        ("Recursive", "recursive query"),
+        ("Repartition", "distribution of rows"),
+        ("Latest", "LATEST ON"),
+        ("Scan", "scan"),
+        ("InOrder", "scan"),
+        ("Rows", "scan"),
+        ("Buffer", "scan"),
     ];
     OPERATIONS.iter().find(|(part, _)| operator.contains(part)).map(|(_, operation)| *operation)
 }
