@@ -117,7 +117,7 @@ impl Statement {
     }
 }
 
-/// A query whose WITH changes rows, or MERGE.
+/// A statement of several steps: a query whose WITH changes rows, MERGE, or commands on several objects.
 #[derive(Clone, Debug)]
 pub struct Compound {
     /// PostgreSQL's command tag.

@@ -38,7 +38,7 @@ use statistics::Statistics;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tidalite_query::statement::{CreateTableAs, Query, RefreshScope};
+use tidalite_query::statement::{Compound, CreateTableAs, Query, RefreshScope, Step};
 use tidalite_query::{
     ActivityEntry, AdmissionCounts, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted,
     OverView, QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
@@ -575,6 +575,12 @@ impl Session {
     /// Runs statements that write.
     async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Changed> {
         match statement {
+            // All commands of a statement take effect, or none.
+            Statement::Commands { tag, commands } if commands.len() > 1 => {
+                let single = |command| Statement::Commands { tag, commands: vec![command] };
+                let steps = commands.into_iter().map(|command| Step::Counted(Box::new(single(command)))).collect();
+                compound::run(self, &Compound { tag, steps }, cancel).await
+            }
             Statement::Commands { tag, commands } => {
                 for command in commands {
                     self.host.command(command).await?;

@@ -16,8 +16,11 @@ impl Input<'_> {
         let table = self.table_name()?.text;
         let commands = if self.take("add") {
             self.take("column");
-            let if_not_exists = self.take_all(&["if", "not", "exists"]);
+            let mut if_not_exists = self.take_all(&["if", "not", "exists"]);
             self.each(|input| {
+                if input.take_all(&["add", "column"]) {
+                    if_not_exists = input.take_all(&["if", "not", "exists"]);
+                }
                 let column = input.name("a column name")?.text;
                 let column_type = input.column_type()?;
                 input.column_options()?;
@@ -35,6 +38,7 @@ impl Input<'_> {
         } else if self.take("drop") {
             self.take("column");
             self.each(|input| {
+                input.take_all(&["drop", "column"]);
                 let column = input.name("a column name")?.text;
                 input.behavior();
                 Ok(Command::DropColumn { table: table.clone(), column })

@@ -100,8 +100,12 @@ impl Parser<'_> {
             self.eat(K::Column);
         }
         let if_exists = self.if_exists();
-        let columns = self.list(Self::column_name)?;
-        self.eat_any(&[K::Cascade, K::Restrict]);
+        let columns = self.list(|parser| {
+            parser.eat_all(&[K::Drop, K::Column]);
+            let column = parser.column_name()?;
+            parser.eat_any(&[K::Cascade, K::Restrict]);
+            Ok(column)
+        })?;
         Ok(AlterAction::DropColumns { if_exists, columns })
     }
 

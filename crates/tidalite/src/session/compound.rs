@@ -1,4 +1,4 @@
-//! Statements of several steps: queries whose WITH changes rows, and MERGE.
+//! Statements of several steps: queries whose WITH changes rows, MERGE, and commands on several objects.
 //!
 //! All steps read the tables as of the start of the statement. Their changes form one commit: the commit of the
 //! enclosing transaction, or of a transaction of their own. Later steps read the rows that a step returns as a table in
