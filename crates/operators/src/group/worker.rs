@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable};
+use tidalite_kernels::{Fold, FoldInput, FoldValues, Folds, GroupTable, dispatch};
 
 /// State shared by the threads of one query.
 pub(super) struct Shared<W> {
@@ -297,12 +297,14 @@ fn folded(inputs: &[Values]) -> Vec<FoldInput<'_>> {
     inputs.iter().map(Values::folded).collect()
 }
 
-/// Returns an upper bound of the magnitudes of a slice: all bits that any of its integers has.
-#[must_use]
-pub fn magnitude(values: &[i64]) -> u64 {
-    let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
-    // The magnitude of the smallest integer exceeds that of the largest by one.
-    if bits == 0 { u64::from(!values.is_empty()) } else { (u64::MAX >> bits.leading_zeros()) + 1 }
+dispatch! {
+    /// Returns an upper bound of the magnitudes of a slice: all bits that any of its integers has.
+    #[must_use]
+    pub fn magnitude(values: &[i64]) -> u64 {
+        let bits = values.iter().fold(0, |bits, value| bits | (value ^ (value >> 63)));
+        // The magnitude of the smallest integer exceeds that of the largest by one.
+        if bits == 0 { u64::from(!values.is_empty()) } else { (u64::MAX >> bits.leading_zeros()) + 1 }
+    }
 }
 
 /// Returns 1 for rows with a value and 0 for NULLs; `None` if there is no NULL.
