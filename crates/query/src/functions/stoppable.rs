@@ -3,7 +3,8 @@
 //!
 //! The window operators evaluate a batch without a pause. An aggregate with a large result, such as `array_agg` over all
 //! preceding rows, takes gigabytes and minutes for the rows of one batch; the statement is checked before each row. An
-//! aggregate that cannot remove a row from its state is computed anew for each frame ([`Recomputed`]).
+//! aggregate of numbers is checked every [`ROWS_BETWEEN_CHECKS`] rows, more often if its state is large. An aggregate
+//! that cannot remove a row from its state is computed anew for each frame ([`Recomputed`]).
 
 use super::accumulators::AccumulatorFactory;
 use super::recomputed::Recomputed;
@@ -21,6 +22,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
+
+/// Rows that an aggregate with results of a fixed size adds or evaluates between two checks of the statement.
+const ROWS_BETWEEN_CHECKS: usize = 1 << 10;
+/// Bytes of state that the rows between two checks may read: `median` sorts its state for each result.
+const BYTES_BETWEEN_CHECKS: usize = 1 << 20;
 
 /// Replaces the aggregates of window functions by stoppable ones. The rule is the last: other rules know aggregates by
 /// their type.
@@ -112,15 +118,18 @@ impl AggregateUDFImpl for Stoppable {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Checked(self.inner().accumulator(args)?)))
+        let has_large_results = has_large_results(&args);
+        Ok(Box::new(Checked::new(self.inner().accumulator(args)?, has_large_results)))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let factory = AccumulatorFactory::new(self.0.clone(), &args);
-        match self.inner().create_sliding_accumulator(args) {
-            Ok(sliding) if sliding.supports_retract_batch() => Ok(Box::new(Checked(sliding))),
-            _ => Ok(Box::new(Checked(Box::new(Recomputed::try_new(factory)?)))),
-        }
+        let has_large_results = has_large_results(&args);
+        let sliding: Box<dyn Accumulator> = match self.inner().create_sliding_accumulator(args) {
+            Ok(sliding) if sliding.supports_retract_batch() => sliding,
+            _ => Box::new(Recomputed::try_new(factory)?),
+        };
+        Ok(Box::new(Checked::new(sliding, has_large_results)))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -157,38 +166,71 @@ impl AggregateUDFImpl for Stoppable {
     }
 }
 
+/// Returns true if results grow with the number of rows: texts, arrays, bytes.
+fn has_large_results(args: &AccumulatorArgs) -> bool {
+    !args.return_field.data_type().is_primitive() && *args.return_field.data_type() != DataType::Boolean
+}
+
 /// The state of a stoppable aggregate.
 #[derive(Debug)]
-struct Checked(Box<dyn Accumulator>);
+struct Checked {
+    inner: Box<dyn Accumulator>,
+    has_large_results: bool,
+    /// Rows until the next check.
+    rows_left: usize,
+}
+
+impl Checked {
+    fn new(inner: Box<dyn Accumulator>, has_large_results: bool) -> Checked {
+        // The first row is checked.
+        Checked { inner, has_large_results, rows_left: 0 }
+    }
+
+    /// Checks the statement before `rows` rows are added or evaluated, if it is time.
+    #[inline]
+    fn check(&mut self, rows: usize) -> Result<()> {
+        match self.rows_left.checked_sub(rows) {
+            Some(left) => self.rows_left = left,
+            None => {
+                check_current()?;
+                if !self.has_large_results {
+                    let rows = BYTES_BETWEEN_CHECKS / self.inner.size().max(1);
+                    self.rows_left = rows.min(ROWS_BETWEEN_CHECKS);
+                }
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Accumulator for Checked {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        check_current()?;
-        self.0.update_batch(values)
+        self.check(values.first().map_or(1, |column| column.len()))?;
+        self.inner.update_batch(values)
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        check_current()?;
-        self.0.evaluate()
+        self.check(1)?;
+        self.inner.evaluate()
     }
 
     fn size(&self) -> usize {
-        self.0.size()
+        self.inner.size()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.0.state()
+        self.inner.state()
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.0.merge_batch(states)
+        self.inner.merge_batch(states)
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.retract_batch(values)
+        self.inner.retract_batch(values)
     }
 
     fn supports_retract_batch(&self) -> bool {
-        self.0.supports_retract_batch()
+        self.inner.supports_retract_batch()
     }
 }
