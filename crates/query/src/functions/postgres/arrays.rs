@@ -1,25 +1,25 @@
 //! Array bounds and lengths.
 
-use super::{Arguments, Function, function};
+use super::{Arguments, Function, immutable};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use tidalite_types::pg_type;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    function("array_lower", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|_| 1).into())),
-    function("array_upper", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).into())),
-    function("array_ndims", (1, 1), pg_type::INT4, |_, arguments| {
+    immutable("array_lower", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|_| 1).into())),
+    immutable("array_upper", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).into())),
+    immutable("array_ndims", (1, 1), pg_type::INT4, |_, arguments| {
         let list = arguments.list(0).filter(|list| !list.is_empty());
         Ok(list.map(|list| dimensions(&list)).into())
     }),
-    function("cardinality", (1, 1), pg_type::INT4, |_, arguments| {
+    immutable("cardinality", (1, 1), pg_type::INT4, |_, arguments| {
         Ok(arguments.list(0).map(|list| items(&list)).into())
     }),
     // PostgreSQL counts catalog vectors from 0 and writes them without braces.
-    function("__vector_out", (1, 1), pg_type::TEXT, |_, arguments| {
+    immutable("__vector_out", (1, 1), pg_type::TEXT, |_, arguments| {
         Ok(arguments.list(0).map(|list| vector(&list)).into())
     }),
-    function("__vector_lower", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|_| 0).into())),
-    function("__vector_upper", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|n| n - 1).into())),
+    immutable("__vector_lower", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|_| 0).into())),
+    immutable("__vector_upper", (2, 2), pg_type::INT4, |_, arguments| Ok(length(arguments).map(|n| n - 1).into())),
 ];
 
 /// Returns the length of a dimension, counted from 1.

@@ -4,21 +4,28 @@ use super::{Arguments, Function, function};
 use crate::Error;
 use crate::pg_catalog::{Objects, Value};
 use datafusion::common::Result;
+use datafusion::logical_expr::Volatility;
 use tidalite_types::pg_type;
 use tidalite_types::schema::same_name;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     // A commit is visible when it is acknowledged.
     Function {
-        is_volatile: true,
+        volatility: Volatility::Volatile,
         ..function("wait_wal_table", (1, 2), pg_type::BOOL, |objects, arguments| exists(objects, arguments, 0))
     },
     // The configuration is read when the server starts.
-    Function { is_volatile: true, ..function("reload_config", (0, 0), pg_type::BOOL, |_, _| Ok(false.into())) },
-    // Plans are made again when their tables change.
-    Function { is_volatile: true, ..function("flush_query_cache", (0, 0), pg_type::BOOL, |_, _| Ok(true.into())) },
     Function {
-        is_volatile: true,
+        volatility: Volatility::Volatile,
+        ..function("reload_config", (0, 0), pg_type::BOOL, |_, _| Ok(false.into()))
+    },
+    // Plans are made again when their tables change.
+    Function {
+        volatility: Volatility::Volatile,
+        ..function("flush_query_cache", (0, 0), pg_type::BOOL, |_, _| Ok(true.into()))
+    },
+    Function {
+        volatility: Volatility::Volatile,
         ..function("hydrate_table_metadata", (1, 100), pg_type::BOOL, |objects, arguments| match arguments.text(0) {
             Some("*") => Ok(true.into()),
             _ => (1..arguments.len()).try_fold(exists(objects, arguments, 0)?, |_, n| exists(objects, arguments, n)),

@@ -43,18 +43,28 @@ pub(super) struct Function {
     gives: PgType,
     /// True if NULL in a required argument gives NULL.
     is_strict: bool,
-    is_volatile: bool,
+    volatility: Volatility,
     call: fn(&Objects, &Arguments) -> Result<Value>,
 }
 
-/// Creates a function of its arguments, immutable or stable within a statement.
+/// Creates a function of the session or the catalog: stable within a statement.
 const fn function(
     name: &'static str,
     arguments: (usize, usize),
     gives: PgType,
     call: fn(&Objects, &Arguments) -> Result<Value>,
 ) -> Function {
-    Function { name, arguments, gives, is_strict: true, is_volatile: false, call }
+    Function { name, arguments, gives, is_strict: true, volatility: Volatility::Stable, call }
+}
+
+/// Creates a function of its arguments alone. A plan that calls no others can be kept.
+const fn immutable(
+    name: &'static str,
+    arguments: (usize, usize),
+    gives: PgType,
+    call: fn(&Objects, &Arguments) -> Result<Value>,
+) -> Function {
+    Function { volatility: Volatility::Immutable, ..function(name, arguments, gives, call) }
 }
 
 /// The arguments of one row.
@@ -142,9 +152,10 @@ pub(crate) fn bound(name: &str, objects: &Arc<Objects>) -> Option<Arc<ScalarUDF>
     Some(Arc::new(ScalarUDF::new_from_impl(Bound::new(of, objects.clone()))))
 }
 
-/// Returns true if a function is in this table.
+/// Returns true if a function is in this table and depends on the session or the catalog.
 pub(crate) fn is_one(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<Bound>().is_some()
+    let bound = function.inner().downcast_ref::<Bound>();
+    bound.is_some_and(|bound| bound.of.volatility != Volatility::Immutable)
 }
 
 #[derive(Debug)]
@@ -168,8 +179,7 @@ struct Bound {
 
 impl Bound {
     fn new(of: &'static Function, objects: Arc<Objects>) -> Bound {
-        let volatility = if of.is_volatile { Volatility::Volatile } else { Volatility::Stable };
-        let signature = Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], volatility);
+        let signature = Signature::one_of(vec![TypeSignature::Nullary, TypeSignature::VariadicAny], of.volatility);
         Bound { of, objects, signature }
     }
 
@@ -224,7 +234,8 @@ impl ScalarUDFImpl for Bound {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let is_constant = !self.of.is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
+        let is_constant = self.of.volatility != Volatility::Volatile
+            && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.iter().map(|a| canonical(&a.to_array(rows)?)).collect::<Result<Vec<_>>>()?;
         let value = |row: usize| {

@@ -4,6 +4,7 @@ use super::{Function, function};
 use crate::Error;
 use crate::pg_catalog::{Objects, PG_CATALOG, Value, settings};
 use crate::tables::{CATALOG, SCHEMA};
+use datafusion::logical_expr::Volatility;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_types::ErrorKind;
@@ -42,7 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
     }),
     Function {
-        is_volatile: true,
+        volatility: Volatility::Volatile,
         is_strict: false,
         ..function("set_config", (3, 3), pg_type::TEXT, |objects, arguments| {
             let Some(name) = arguments.text(0) else { return Ok(Value::Null) };

@@ -1,28 +1,28 @@
 //! SQL quoting of names and constants, and human-readable sizes.
 
-use super::{Function, function};
+use super::{Function, immutable};
 use crate::{Error, names};
 use tidalite_types::pg_type;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    function("quote_ident", (1, 1), pg_type::TEXT, |_, arguments| Ok(arguments.text(0).map(names::quoted).into())),
-    function("quote_literal", (1, 1), pg_type::TEXT, |_, arguments| Ok(text_of(arguments).map(literal).into())),
+    immutable("quote_ident", (1, 1), pg_type::TEXT, |_, arguments| Ok(arguments.text(0).map(names::quoted).into())),
+    immutable("quote_literal", (1, 1), pg_type::TEXT, |_, arguments| Ok(text_of(arguments).map(literal).into())),
     Function {
         is_strict: false,
-        ..function("quote_nullable", (1, 1), pg_type::TEXT, |_, arguments| {
+        ..immutable("quote_nullable", (1, 1), pg_type::TEXT, |_, arguments| {
             Ok(text_of(arguments).map_or_else(|| "NULL".to_owned(), literal).into())
         })
     },
-    function("parse_ident", (1, 2), pg_type::TEXTS, |_, arguments| {
+    immutable("parse_ident", (1, 2), pg_type::TEXTS, |_, arguments| {
         let text = arguments.text(0).unwrap_or_default();
         let words = names::identifiers(text);
         let refused = || Error::invalid(format!("string is not a valid identifier: \"{text}\""));
         Ok(words.ok_or_else(refused)?.into())
     }),
-    Function { is_strict: false, ..function("format", (1, 100), pg_type::TEXT, |_, arguments| formatted(arguments)) },
+    Function { is_strict: false, ..immutable("format", (1, 100), pg_type::TEXT, |_, arguments| formatted(arguments)) },
     Function {
         is_strict: false,
-        ..function("json_build_object", (0, 100), pg_type::JSON, |_, arguments| {
+        ..immutable("json_build_object", (0, 100), pg_type::JSON, |_, arguments| {
             let pairs = (0..arguments.len() / 2).map(|n| {
                 let key = text_at(arguments, 2 * n).unwrap_or_default();
                 format!("{} : {}", json_text(&key), json_value(arguments, 2 * n + 1))
@@ -30,8 +30,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(format!("{{{}}}", pairs.collect::<Vec<_>>().join(", ")).into())
         })
     },
-    function("pg_size_pretty", (1, 1), pg_type::TEXT, |_, arguments| Ok(arguments.int(0).map(pretty).into())),
-    function("pg_size_bytes", (1, 1), pg_type::INT8, |_, arguments| {
+    immutable("pg_size_pretty", (1, 1), pg_type::TEXT, |_, arguments| Ok(arguments.int(0).map(pretty).into())),
+    immutable("pg_size_bytes", (1, 1), pg_type::INT8, |_, arguments| {
         let text = arguments.text(0).unwrap_or_default();
         Ok(bytes(text).ok_or_else(|| Error::invalid(format!("invalid size: \"{text}\"")))?.into())
     }),
