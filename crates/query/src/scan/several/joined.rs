@@ -1,7 +1,9 @@
-//! Which comparisons are computed together: those of one list that read a column in common, so that it is unpacked once.
+//! Decides which comparisons are computed together: those of one list that read a column in common, so that it is
+//! unpacked once.
 //!
-//! In: what is asked of rows. Out: the same as a tree whose leaves are predicates on one column and programs. What may be
-//! an error of a row is a program of its own, which is only asked of rows that others have left.
+//! Input: the conditions on rows. Output: the same conditions as a tree whose leaves are predicates on one column and
+//! programs. A comparison that may fail (overflow) is computed last in its program, and only for the rows that satisfy
+//! the other members of an AND.
 
 use super::Asked;
 use super::rows::Computed;
@@ -38,7 +40,12 @@ fn list(asked: Vec<Asked>, is_all: bool) -> Vec<Joined> {
     let mut groups: Vec<(Vec<ColumnId>, Vec<Asked>)> = Vec::new();
     for asked in asked {
         let mut columns = Vec::new();
-        if !asked.is_computed(&mut columns) {
+        // OR would compute a member that may fail for rows that satisfy another one.
+        let is_together = match asked {
+            Asked::Compared(..) | Asked::Present(_) => is_all || !asked.may_fail(),
+            _ => !asked.may_fail(),
+        };
+        if !asked.is_computed(&mut columns) || !is_together {
             out.push(one(asked));
             continue;
         }
@@ -54,29 +61,57 @@ fn list(asked: Vec<Asked>, is_all: bool) -> Vec<Joined> {
         members.push(asked);
         groups.push((own, members));
     }
-    out.extend(groups.into_iter().map(|(_, mut members)| match members.len() {
-        1 => members.pop().map_or(Joined::All(Vec::new()), one),
-        _ => Joined::Computed(computed(members, is_all)),
-    }));
+    out.extend(groups.into_iter().flat_map(|(_, members)| together(members, is_all)));
     out
 }
 
+/// Returns the members of a list that share columns as one program.
+///
+/// Members that may fail stay apart from a program that is worth compiling, because no program with them is compiled.
+fn together(mut members: Vec<Asked>, is_all: bool) -> Vec<Joined> {
+    let failing: Vec<Asked> = members.extract_if(.., |member| member.may_fail()).collect();
+    if failing.is_empty() || members.is_empty() {
+        members.extend(failing);
+        return match members.len() {
+            1 => members.into_iter().map(one).collect(),
+            _ => vec![Joined::Computed(computed(members, is_all))],
+        };
+    }
+    let program = computed(members.clone(), is_all);
+    if program.is_worth_compiling() {
+        return [Joined::Computed(program)].into_iter().chain(failing.into_iter().map(one)).collect();
+    }
+    members.extend(failing);
+    vec![Joined::Computed(computed(members, is_all))]
+}
+
 impl Asked {
-    /// Whether it is all comparisons of numbers that never fail; the columns of these are listed.
+    /// Returns true if all of it is comparisons of numbers; lists their columns.
     fn is_computed(&self, columns: &mut Vec<ColumnId>) -> bool {
         match self {
             Asked::One(_) => false,
             Asked::Compared(_, a, b) => {
                 a.columns(columns);
                 b.columns(columns);
-                !a.may_fail() && !b.may_fail()
+                true
             }
             Asked::Present(a) => {
                 a.columns(columns);
-                !a.may_fail()
+                true
             }
             Asked::All(list) | Asked::Any(list) => list.iter().all(|asked| asked.is_computed(columns)),
             Asked::Not(inner) => inner.is_computed(columns),
+        }
+    }
+
+    /// Returns true if a row may be an error.
+    fn may_fail(&self) -> bool {
+        match self {
+            Asked::One(_) => false,
+            Asked::Compared(_, a, b) => a.may_fail() || b.may_fail(),
+            Asked::Present(a) => a.may_fail(),
+            Asked::All(list) | Asked::Any(list) => list.iter().any(Asked::may_fail),
+            Asked::Not(inner) => inner.may_fail(),
         }
     }
 

@@ -53,6 +53,11 @@ impl Computed {
         self.tier.code().is_some()
     }
 
+    /// Returns true if compiled code would be faster.
+    pub(super) fn is_worth_compiling(&self) -> bool {
+        tidalite_jit::is_worth_compiling(&self.program)
+    }
+
     /// Whether a row can be an error.
     pub fn may_fail(&self) -> bool {
         self.program.may_fail()
