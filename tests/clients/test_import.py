@@ -254,6 +254,36 @@ def test_a_large_file_comes_to_a_server_in_pieces_that_stay_in_order(server, tab
     assert f"{len(found)} rows of it are in the table" in error
 
 
+def test_readers_see_no_row_or_all_rows_of_a_large_upload(server, table):
+    """More than 64 MiB of rows, which are a load."""
+    count = 2_500_000
+    text = "ts,n,s\n" + "".join(f"2026-01-{1 + n // 864_000:02d}T{n // 36_000 % 24:02d}:{n // 600 % 60:02d}:{n // 10 % 60:02d}.{n % 10}00000Z,{n},text {n % 7}\n" for n in range(count))
+    assert len(text) > 100 << 20
+    seen, is_over = set(), threading.Event()
+
+    def read():
+        while not is_over.is_set():
+            seen.add(server.count(table))
+
+    def upload(query):
+        reader = threading.Thread(target=read)
+        reader.start()
+        status, _, body = server.request("POST", f"/imp?name={table}&timestamp=ts&fmt=json{query}", text)
+        is_over.set()
+        reader.join()
+        is_over.clear()
+        assert (status, json.loads(body)["rowsImported"]) == (200, count), body
+
+    upload("")
+    assert seen <= {-1, count}, seen
+    upload("")
+    assert seen <= {-1, count, 2 * count}, seen
+    seen.clear()
+    upload("&overwrite=true")
+    assert seen <= {2 * count, count}, seen
+    assert server.rows(f'select count(*), sum(n) from "{table}"') == [[count, count * (count - 1) // 2]]
+
+
 def test_all_records_left_out_by_a_server_are_in_the_file(server, table, tmp_path):
     file, rejects = tmp_path / f"{table}.csv", tmp_path / "bad.csv"
     bad = [b"%d,\xff\n" % i if i % 2 else b"%d,x\n" % i for i in range(1500)]

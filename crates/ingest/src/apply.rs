@@ -20,6 +20,7 @@ pub fn publish(versions: &mut Versions, catalog: &Catalog, txn: Txn, ops: Vec<Op
             Op::Symbols { .. } | Op::Times { .. } => {}
             Op::Rows { table, run } => versions.append(table, run),
             Op::Delete { table, dead } => versions.kill(table, &dead, txn),
+            Op::Attach { table, segments } => versions.attach(table, &segments, txn),
         }
     }
     versions.set_txn(txn);

@@ -51,6 +51,13 @@ impl Catalog {
         }
     }
 
+    /// Returns the id of a table that is added later with [`Catalog::adopt`].
+    pub fn take_table_id(&mut self) -> TableId {
+        let id = self.next_table;
+        self.next_table = TableId(id.0 + 1);
+        id
+    }
+
     fn find_bases(&mut self) {
         let followed = self.tables.values().filter_map(|e| Some(e.schema.materialized()?.state.base));
         self.bases = followed.collect();

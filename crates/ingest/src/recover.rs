@@ -18,7 +18,7 @@ use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::segment::store::SEGMENTS_FOLDER;
 use tidalite_storage::tables::{Versions, sort_segments};
 use tidalite_storage::{DeadRows, Error, Result, Run, Segment, symbol_file};
-use tidalite_types::{ColumnId, TableId, Txn};
+use tidalite_types::{ColumnId, SegmentId, TableId, Txn};
 
 /// Number of symbols of each column in the table's symbol file.
 pub type Persisted = HashMap<TableId, HashMap<ColumnId, u32>>;
@@ -32,6 +32,8 @@ pub struct Recovered {
     pub persisted: Persisted,
     /// Number of commits read from the log.
     pub replayed: u64,
+    /// The first segment number that neither the manifest nor the log has used.
+    pub next_segment: SegmentId,
     /// Changes that materialized views have not processed.
     pub times: ChangedTimes,
 }
@@ -49,7 +51,8 @@ pub fn recover(
         state,
         store,
         catalog: Catalog::default(),
-        versions: Versions::default(),
+        versions: Versions::with_store(store.clone()),
+        next_segment: state.next_segment,
         persisted: HashMap::new(),
         times: ChangedTimes::default(),
         gathered: HashMap::new(),
@@ -73,12 +76,12 @@ pub fn recover(
     let mut log = LogWriter::begin(fs.clone(), end, log_file_bytes)?;
     // Files that a checkpoint made obsolete and that were not removed before the last close or crash.
     log.release(state.checkpoint.txn);
-    let Recovering { mut catalog, mut versions, persisted, times, .. } = tables;
+    let Recovering { mut catalog, mut versions, next_segment, persisted, times, .. } = tables;
     catalog.index_names();
     versions.index_names();
     versions.set_txn(txn);
-    remove_strays(&**fs, state)?;
-    Ok(Recovered { catalog, versions, log, txn, persisted, replayed, times })
+    remove_strays(&**fs, state, &versions)?;
+    Ok(Recovered { catalog, versions, log, txn, persisted, replayed, next_segment, times })
 }
 
 struct Recovering<'a> {
@@ -86,6 +89,7 @@ struct Recovering<'a> {
     store: &'a Arc<SegmentStore>,
     catalog: Catalog,
     versions: Versions,
+    next_segment: SegmentId,
     persisted: Persisted,
     times: ChangedTimes,
     gathered: HashMap<TableId, Gathering>,
@@ -242,6 +246,7 @@ impl Recovering<'_> {
         let mut segments: Vec<_> = state.segments.values().map(open).collect();
         sort_segments(&mut segments);
         self.versions.create(table, schema, symbols, state.schema_txn, segments);
+        self.versions.note_attached(table, state.attached);
         let segments = state.dead.iter().map(|(&segment, rows)| (segment, rows.clone())).collect();
         self.versions.kill(table, &DeadRows { segments, ..DeadRows::default() }, state.schema_txn);
         Ok(())
@@ -262,6 +267,9 @@ impl Recovering<'_> {
         let known = self.state.tables.get(&table);
         let (schema_txn, merged) = known.map_or((Txn(0), Txn(0)), |t| (t.schema_txn, t.merged));
         let taken = known.and_then(|t| t.taken).map_or(Txn(0), |taken| taken.upto);
+        let attached = known.map_or(Txn(0), |t| t.attached);
+        // The segments of the manifest are those after this commit.
+        let placed = taken.max(attached);
         match op {
             Op::CreateTable { schema, .. } => {
                 if known.is_none() {
@@ -281,9 +289,9 @@ impl Recovering<'_> {
                 }
             }
             // If some of the rows are in segments, they arrived later.
-            Op::Truncate { .. } if txn > merged && txn <= taken => self.versions.truncate_staged(table, txn),
+            Op::Truncate { .. } if txn > merged && txn <= placed => self.versions.truncate_staged(table, txn),
             Op::Truncate { .. } if txn > merged => self.versions.truncate(table, txn),
-            Op::DropPartitions { partitions, .. } if txn > merged && txn <= taken => {
+            Op::DropPartitions { partitions, .. } if txn > merged && txn <= placed => {
                 self.versions.drop_partitions_staged(table, &partitions, txn)
             }
             Op::DropPartitions { partitions, .. } if txn > merged => {
@@ -300,6 +308,13 @@ impl Recovering<'_> {
             }
             // The merge handled deletions of removed segments and of merged staged rows.
             Op::Delete { dead, .. } => self.versions.kill(table, &dead, txn),
+            Op::Attach { segments, .. } => {
+                let last = segments.iter().map(|meta| meta.id.0.saturating_add(1)).max().unwrap_or(0);
+                self.next_segment = self.next_segment.max(SegmentId(last));
+                if txn > attached {
+                    self.versions.attach(table, &segments, txn);
+                }
+            }
             Op::Truncate { .. } | Op::DropPartitions { .. } | Op::Rows { .. } | Op::Times { .. } => {}
         }
         Ok(())
@@ -326,8 +341,9 @@ fn create_folders(fs: &dyn Fs) -> Result<()> {
     fs.sync_dir(Path::new("")).map_err(|e| Error::io("sync", Path::new("."), e))
 }
 
-/// Removes files that no manifest names: a crash occurred before their publication or after their removal.
-fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
+/// Removes files that neither the manifest nor an attached load names: a crash occurred before their publication or
+/// after their removal.
+fn remove_strays(fs: &dyn Fs, state: &State, versions: &Versions) -> Result<()> {
     let list = |dir: &Path| fs.list(dir).map_err(|e| Error::io("list", dir, e));
     let remove = |path: &Path| fs.remove(path).map_err(|e| Error::io("remove", path, e));
     for name in list(Path::new(checkpoint::FOLDER))? {
@@ -343,12 +359,11 @@ fn remove_strays(fs: &dyn Fs, state: &State) -> Result<()> {
             remove(&path)?;
         }
     }
+    let attached = versions.all().flat_map(|table| table.segments.iter().map(|segment| segment.path()));
+    let named = state.tables.iter().flat_map(|(&id, t)| t.segments.keys().map(move |&s| SegmentStore::path(id, s)));
+    let known: HashSet<_> = named.chain(attached).collect();
     for folder in list(Path::new(SEGMENTS_FOLDER))? {
         let dir = Path::new(SEGMENTS_FOLDER).join(&folder);
-        let table = u32::from_str_radix(&folder, 16).ok().and_then(|id| state.tables.get_key_value(&TableId(id)));
-        let known: HashSet<_> = table
-            .map(|(&id, t)| t.segments.keys().map(|&segment| SegmentStore::path(id, segment)).collect())
-            .unwrap_or_default();
         for name in list(&dir)? {
             let path = dir.join(&name);
             if !known.contains(&path) {

@@ -125,6 +125,13 @@ impl Base {
                 }
                 None => add(ALWAYS.0, ALWAYS.1, TimeChangeKind::Changed),
             },
+            Op::Attach { segments, .. } => match schema.and_then(|s| s.timestamp()) {
+                Some(_) => segments.iter().for_each(|meta| {
+                    let (lo, hi) = meta.time_range;
+                    add(lo, hi.saturating_add(1), TimeChangeKind::Changed);
+                }),
+                None => add(ALWAYS.0, ALWAYS.1, TimeChangeKind::Changed),
+            },
             Op::Truncate { .. } => add(ALWAYS.0, ALWAYS.1, TimeChangeKind::Truncated),
             Op::DropPartitions { partitions, .. } => {
                 partitions.iter().for_each(|&(lo, hi)| add(lo, hi, TimeChangeKind::Dropped));

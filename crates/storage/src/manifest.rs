@@ -23,8 +23,9 @@ use tidalite_types::{ErrorKind, SegmentId, TableId, TableSchema, Txn};
 pub const CHECKPOINT_FOLDER: &str = "checkpoint";
 /// First bytes of manifests of every format, followed by the digit of the format.
 const MAGIC: &[u8; 7] = b"TIDEMAN";
-/// Format that is written. In format 1 the log is in another folder, so builds of format 1 must reject format 2.
-const VERSION: u8 = b'2';
+/// Format that is written. In format 1 the log is in another folder, so builds of format 1 must reject format 2. Formats
+/// before 3 have no loads: neither [`Change::Attached`] nor the operation Attach in the log.
+const VERSION: u8 = b'3';
 const VERSIONS_READ: std::ops::RangeInclusive<u8> = b'1'..=VERSION;
 const MAGIC_BYTES: usize = 8;
 /// Names that a folder may contain before its first manifest.
@@ -45,6 +46,8 @@ pub struct TableState {
     pub merged: Txn,
     /// Rows of later commits that are also in `segments`.
     pub taken: Option<Taken>,
+    /// The segments of loads up to this commit, and removals of segments up to this commit, are in `segments`.
+    pub attached: Txn,
     pub segments: BTreeMap<SegmentId, SegmentMeta>,
     /// Rows of segments that were deleted before the manifest named the segment: their deletions refer to older
     /// segments.
@@ -109,6 +112,11 @@ pub enum Change {
         table: TableId,
         segment: SegmentId,
         rows: RowRanges,
+    },
+    /// The segments of loads up to `txn` are in the table, or were replaced by others.
+    Attached {
+        table: TableId,
+        txn: Txn,
     },
 }
 
@@ -346,6 +354,7 @@ impl State {
                     schema_txn: *schema_txn,
                     merged: Txn(0),
                     taken: None,
+                    attached: Txn(0),
                     segments: BTreeMap::new(),
                     dead: BTreeMap::new(),
                     symbol_bytes: 0,
@@ -382,6 +391,11 @@ impl State {
                     state.dead.insert(*segment, rows.clone());
                 }
             }
+            Change::Attached { table, txn } => {
+                if let Some(state) = self.tables.get_mut(table) {
+                    state.attached = state.attached.max(*txn);
+                }
+            }
         }
     }
 
@@ -403,6 +417,7 @@ impl State {
                 symbol_bytes: state.symbol_bytes,
             });
             changes.extend(state.taken.map(|taken| Change::Taken { table, taken }));
+            changes.extend((state.attached > Txn(0)).then_some(Change::Attached { table, txn: state.attached }));
             let dead = state.dead.iter();
             changes.extend(dead.map(|(&segment, rows)| Change::Dead { table, segment, rows: rows.clone() }));
         }
@@ -522,12 +537,7 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u64(*symbol_bytes);
                 e.u32(add.len() as u32);
                 for meta in add {
-                    e.u64(meta.id.0);
-                    e.u64(meta.rows);
-                    e.u64(meta.bytes);
-                    e.i64(meta.partition);
-                    e.i64(meta.time_range.0);
-                    e.i64(meta.time_range.1);
+                    encode_segment(meta, &mut e);
                     if has_late {
                         e.u8(u8::from(meta.is_late));
                     }
@@ -557,9 +567,36 @@ fn encode_changes(changes: &[Change]) -> Vec<u8> {
                 e.u64(segment.0);
                 encode_ranges(rows, &mut e);
             }
+            Change::Attached { table, txn } => {
+                e.u8(9);
+                e.u32(table.0);
+                e.u64(txn.0);
+            }
         }
     }
     e.bytes
+}
+
+/// Appends the metadata of a segment, without the mark of a late segment.
+pub fn encode_segment(meta: &SegmentMeta, e: &mut Encoder) {
+    e.u64(meta.id.0);
+    e.u64(meta.rows);
+    e.u64(meta.bytes);
+    e.i64(meta.partition);
+    e.i64(meta.time_range.0);
+    e.i64(meta.time_range.1);
+}
+
+/// Decodes the result of [`encode_segment`]: a segment that is not late.
+pub fn decode_segment(d: &mut Decoder<'_>) -> Result<SegmentMeta, Malformed> {
+    Ok(SegmentMeta {
+        id: SegmentId(d.u64()?),
+        rows: d.u64()?,
+        bytes: d.u64()?,
+        partition: d.i64()?,
+        time_range: (d.i64()?, d.i64()?),
+        is_late: false,
+    })
 }
 
 fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
@@ -576,14 +613,8 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
                 let (table, merged, symbol_bytes) = (d.table()?, Txn(d.u64()?), d.u64()?);
                 let (mut add, mut remove) = (Vec::new(), Vec::new());
                 for _ in 0..d.u32()? {
-                    add.push(SegmentMeta {
-                        id: SegmentId(d.u64()?),
-                        rows: d.u64()?,
-                        bytes: d.u64()?,
-                        partition: d.i64()?,
-                        time_range: (d.i64()?, d.i64()?),
-                        is_late: kind == 8 && d.u8()? != 0,
-                    });
+                    let meta = decode_segment(&mut d)?;
+                    add.push(SegmentMeta { is_late: kind == 8 && d.u8()? != 0, ..meta });
                 }
                 for _ in 0..d.u32()? {
                     remove.push(SegmentId(d.u64()?));
@@ -594,6 +625,7 @@ fn decode_changes(bytes: &[u8]) -> Result<Vec<Change>, Malformed> {
             5 => Change::Checkpoint(Checkpoint { txn: Txn(d.u64()?), file: d.u64()? }),
             6 => Change::Dead { table: d.table()?, segment: SegmentId(d.u64()?), rows: decode_ranges(&mut d)? },
             7 => Change::Taken { table: d.table()?, taken: Taken { upto: Txn(d.u64()?), before: d.i64()? } },
+            9 => Change::Attached { table: d.table()?, txn: Txn(d.u64()?) },
             _ => return Err(Malformed("manifest change")),
         });
     }

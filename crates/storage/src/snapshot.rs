@@ -25,9 +25,12 @@ pub struct TableSnapshot {
     /// Number of rows that arrived since the database was opened.
     ///
     /// If `removals` of two versions is equal, the difference of `arrived` locates the staged rows of the older version
-    /// in the newer one. `removals` counts truncations, dropped partitions, and merges that leave rows staged.
+    /// in the newer one. `removals` counts truncations, dropped partitions, attached loads, and merges that leave rows
+    /// staged.
     pub arrived: u64,
     pub removals: u64,
+    /// The last commit that attached the segments of a load; 0 for none.
+    pub attached: Txn,
 }
 
 impl TableSnapshot {
@@ -44,6 +47,7 @@ impl TableSnapshot {
             dead: Arc::default(),
             arrived: 0,
             removals: 0,
+            attached: Txn(0),
         }
     }
 

@@ -3,9 +3,11 @@
 //! A version ([`TableSnapshot`]) never changes. A change replaces it under one lock that is held briefly, so that the
 //! effects of a commit on several tables become visible at once. Names are compared case-insensitively.
 
+use crate::segment::SegmentStore;
+use crate::segment::reader::SegmentMeta;
 use crate::staging::{Run, push_run};
 use crate::{DeadRows, Mask, Segment, SymbolMap, TableSnapshot};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tidalite_types::schema::fold_name;
 use tidalite_types::{ColumnId, ColumnType, SegmentId, TableId, TableSchema, Txn};
@@ -26,6 +28,8 @@ pub struct Versions {
     txn: Txn,
     staged: Staged,
     removed: Vec<Arc<Segment>>,
+    /// The location of attached segments; `None` for versions that no load reaches.
+    store: Option<Arc<SegmentStore>>,
 }
 
 /// Rows that are only in memory.
@@ -120,6 +124,12 @@ impl Tables {
 }
 
 impl Versions {
+    /// Returns no tables, to which segments of `store` can be attached.
+    #[must_use]
+    pub fn with_store(store: Arc<SegmentStore>) -> Versions {
+        Versions { store: Some(store), ..Versions::default() }
+    }
+
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<&Arc<TableSnapshot>> {
         self.get(*self.names.get(&fold_name(name))?)
@@ -243,6 +253,24 @@ impl Versions {
         version.arrived += run.rows as u64;
         let grown = push_run(Arc::make_mut(&mut version.runs), run, entry.frozen);
         self.staged.bytes = self.staged.bytes.saturating_add_signed(grown);
+    }
+
+    /// Publishes the segments of a load. Merges that began before are no longer current.
+    pub fn attach(&mut self, id: TableId, loaded: &[SegmentMeta], txn: Txn) {
+        let Some(store) = self.store.clone() else { return };
+        self.replace(id, |_, v| {
+            let mut segments = v.segments.to_vec();
+            let known: HashSet<SegmentId> = segments.iter().map(|s| s.meta().id).collect();
+            let new = loaded.iter().filter(|meta| !known.contains(&meta.id));
+            segments.extend(new.map(|meta| Arc::new(Segment::open(store.clone(), id, meta.clone()))));
+            sort_segments(&mut segments);
+            TableSnapshot { txn, segments: Arc::new(segments), attached: txn, removals: v.removals + 1, ..v }
+        });
+    }
+
+    /// Notes that the segments of a table contain loads up to commit `txn`.
+    pub fn note_attached(&mut self, id: TableId, txn: Txn) {
+        self.replace(id, |_, v| TableSnapshot { attached: txn, ..v });
     }
 
     /// Deletes rows, see [`TableSnapshot::kill`].

@@ -88,10 +88,13 @@ pub fn check_files(fs: &Arc<dyn Fs>, go_on: GoOn<'_>) -> Result<CheckReport> {
         }
     };
     let state = &found.state;
-    let tables = tables(fs, state, &mut report);
-    check_recovery(fs, state, &mut report);
+    let mut tables = tables(fs, state, &mut report);
+    let count = tables.len() as u64;
+    let attached = check_recovery(fs, state, &mut report);
+    orphans(&**fs, state, &attached, &mut report)?;
+    tables.extend(attached);
     check_segments(&tables, &mut report, go_on)?;
-    orphans(&**fs, state, &mut report)?;
+    report.tables = count;
     Ok(report)
 }
 
@@ -123,8 +126,9 @@ pub(crate) fn tables(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) 
     tables
 }
 
-/// Checks checkpoint and log by their checksums, then runs a recovery without writing.
-fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) {
+/// Checks checkpoint and log by their checksums, then runs a recovery without writing. Returns the recovered tables with
+/// only the segments of loads that the log attaches and the manifest does not name yet.
+fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) -> Vec<Arc<TableSnapshot>> {
     let before = report.problems.len();
     if state.checkpoint.file != 0
         && let Err(error) = checkpoint::read(&**fs, state.checkpoint.file, |_| Ok(()))
@@ -146,14 +150,27 @@ fn check_recovery(fs: &Arc<dyn Fs>, state: &State, report: &mut CheckReport) {
         Err(error) => report.problems.push(of_file("log", &error)),
     }
     if report.problems.len() > before {
-        return;
+        return Vec::new();
     }
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let store = SegmentStore::new(above.clone(), 0);
-    let opened = Manifest::open(above.clone()).and_then(|(m, _)| recover(&above, &store, &m, 4096).map(drop));
-    if let Err(error) = opened {
-        report.problems.push(of_file("", &error));
+    let opened = Manifest::open(above.clone()).and_then(|(m, _)| recover(&above, &store, &m, 4096));
+    match opened {
+        Ok(recovered) => recovered.versions.all().filter_map(|table| only_attached(table, state)).collect(),
+        Err(error) => {
+            report.problems.push(of_file("", &error));
+            Vec::new()
+        }
     }
+}
+
+/// Returns a table with only the segments that the manifest does not name; `None` if there are none.
+fn only_attached(table: &TableSnapshot, state: &State) -> Option<Arc<TableSnapshot>> {
+    let known = state.tables.get(&table.id);
+    let is_known = |s: &&Arc<Segment>| known.is_some_and(|t| t.segments.contains_key(&s.meta().id));
+    let segments: Vec<_> = table.segments.iter().filter(|s| !is_known(s)).cloned().collect();
+    let attached = TableSnapshot { segments: Arc::new(segments), runs: Arc::default(), ..table.clone() };
+    (!attached.segments.is_empty()).then(|| Arc::new(attached))
 }
 
 /// Checks the current tables of a running database.
@@ -241,8 +258,8 @@ fn of_file(file: &str, error: &tidalite_storage::Error) -> Problem {
     Problem { file: file.to_owned(), offset, problem, ..Problem::default() }
 }
 
-/// Finds files that the manifest does not name.
-fn orphans(fs: &dyn Fs, state: &State, report: &mut CheckReport) -> Result<()> {
+/// Finds files that neither the manifest nor an attached load names.
+fn orphans(fs: &dyn Fs, state: &State, attached: &[Arc<TableSnapshot>], report: &mut CheckReport) -> Result<()> {
     let list = |dir: &str| fs.list(Path::new(dir)).map_err(|e| tidalite_storage::Error::io("list", Path::new(dir), e));
     let mut known: HashSet<String> = HashSet::new();
     let path = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
@@ -251,6 +268,7 @@ fn orphans(fs: &dyn Fs, state: &State, report: &mut CheckReport) -> Result<()> {
         known.insert(path(symbol_file::path_of(id)));
         known.extend(table.segments.keys().map(|&segment| path(SegmentStore::path(id, segment))));
     }
+    known.extend(attached.iter().flat_map(|table| table.segments.iter().map(|segment| path(segment.path()))));
     let mut folders = vec![checkpoint::FOLDER.to_owned(), symbol_file::FOLDER.to_owned()];
     folders.extend(list(SEGMENTS_FOLDER)?.into_iter().map(|name| format!("{SEGMENTS_FOLDER}/{name}")));
     for folder in folders {

@@ -56,6 +56,9 @@ pub struct DatabaseConfig {
     pub cache_bytes: usize,
     /// Limit of committed rows in memory in bytes; above it writers wait for the merge.
     pub staging_bytes: usize,
+    /// Size in bytes of the rows of a statement above which they are written to segments before their commit, and of the
+    /// rows that are written at a time.
+    pub load_bytes: usize,
     /// Log bytes since the last checkpoint that trigger the next one, which limits the time of recovery.
     pub log_bytes: u64,
     /// Allocation size of a log file in bytes.
@@ -136,6 +139,7 @@ impl DatabaseConfig {
             spill_bytes_max: 100 << 30,
             cache_bytes: machine::memory_bytes().map_or(CACHE_BYTES, |all| (all / CACHE_PART).max(CACHE_BYTES_MIN)),
             staging_bytes: 256 << 20,
+            load_bytes: 64 << 20,
             log_bytes: 512 << 20,
             log_file_bytes: 64 << 20,
             transaction_bytes: 512 << 20,

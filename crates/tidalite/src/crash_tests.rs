@@ -4,6 +4,7 @@
 //! operation of the sequence, the power is lost at that operation, unsynced content is lost or reordered at random, and
 //! the database is opened again, compared with a plain model, used further, and opened once more.
 
+use crate::load::LoadTable;
 use crate::{Database, DatabaseConfig, ErrorKind};
 use futures::executor::block_on;
 use std::collections::BTreeMap;
@@ -38,6 +39,10 @@ enum Step {
     },
     /// Rows with a fixed timestamp each, for a table with upsert keys: key and number.
     Upsert(&'static str, Vec<(i64, i64)>),
+    /// The parts of a load, as in `Rows`.
+    Load(&'static str, Vec<Vec<(i64, i64)>>),
+    /// A load that creates its table.
+    LoadNew(&'static str, Vec<Vec<(i64, i64)>>),
     Settle,
     Seal(&'static str),
 }
@@ -106,9 +111,24 @@ fn apply(db: &Database, step: &Step) -> crate::Result<()> {
             let sql = format!("INSERT INTO {table} (timestamp, symbol, number) VALUES {}", values.join(", "));
             block_on(db.execute(&sql, crate::QueryOptions::default())).map(drop)
         }
+        Step::Load(table, parts) => {
+            let found = db.all_tables().1.into_iter().find(|t| t.schema.name == *table).unwrap();
+            load(db, LoadTable::Existing { id: found.id, schema: found.schema.clone() }, table, parts)
+        }
+        Step::LoadNew(table, parts) => {
+            load(db, LoadTable::New { create: create_table(table), replaces: false }, table, parts)
+        }
         Step::Settle => db.settle(),
         Step::Seal(table) => db.seal(table),
     }
+}
+
+fn load(db: &Database, to: LoadTable, table: &str, parts: &[Vec<(i64, i64)>]) -> crate::Result<()> {
+    let mut load = db.loader().begin(to)?;
+    for part in parts {
+        block_on(load.push(vec![batch(table, part)]))?;
+    }
+    block_on(load.finish()).map(drop)
 }
 
 fn apply_to_model(model: &mut Model, step: &Step) {
@@ -147,6 +167,10 @@ fn apply_to_model(model: &mut Model, step: &Step) {
                 table.retain(|row| row.0 != ts || row.2 != symbol);
                 table.push((ts, Some(*number), symbol));
             }
+        }
+        Step::Load(table, parts) | Step::LoadNew(table, parts) => {
+            let all = parts.concat();
+            apply_to_model(model, &Step::Rows(vec![(*table, all)]));
         }
         Step::Command(_) | Step::Settle | Step::Seal(_) => {}
     }
@@ -196,12 +220,16 @@ fn sort(model: &mut Model) {
 }
 
 fn create(name: &str) -> Step {
+    Step::Command(Command::CreateTable(create_table(name)))
+}
+
+fn create_table(name: &str) -> CreateTable {
     let columns = [
         ("timestamp", ColumnType::Timestamp(TimeUnit::Nanos)),
         ("symbol", ColumnType::Symbol),
         ("number", ColumnType::Long),
     ];
-    Step::Command(Command::CreateTable(CreateTable {
+    CreateTable {
         name: name.to_owned(),
         columns: columns.map(|(n, t)| (n.to_owned(), t)).to_vec(),
         designated: Some("timestamp".to_owned()),
@@ -210,7 +238,7 @@ fn create(name: &str) -> Step {
         lag_us: None,
         dedup: Vec::new(),
         if_not_exists: false,
-    }))
+    }
 }
 
 fn create_upserts(name: &str) -> Step {
@@ -238,14 +266,19 @@ fn story() -> Vec<Step> {
         Step::Rows(vec![("b", rows(2000, 3, hour)), ("d", rows(2100, 3, 7))]),
         Step::Settle,
         Step::Seal("a"),
+        Step::Rows(vec![("a", rows(300, 2, hour))]),
+        Step::Load("a", vec![rows(60, 8, hour), rows(64, 8, hour), rows(400, 4, hour)]),
         change("a", 5, None),
         change("a", 7, Some(1)),
         Step::Rows(vec![("a", rows(70, 5, hour))]),
         change("a", 3, Some(100)),
         Step::Command(Command::DropPartitions { table: "a".into(), partitions: vec![DAY, 2 * DAY] }),
+        Step::Load("a", vec![rows(20, 12, hour)]),
         change("a", 11, None),
         Step::Rows(vec![("a", rows(30, 10, hour))]),
+        Step::Load("c", vec![rows(5100, 2, hour)]),
         Step::Command(Command::Truncate { table: "c".into() }),
+        Step::Load("c", vec![rows(6100, 3, hour), rows(6050, 3, hour)]),
         Step::Rows(vec![("c", rows(6000, 4, hour))]),
         Step::Settle,
         change("c", 2, None),
@@ -261,10 +294,13 @@ fn story() -> Vec<Step> {
         change("a", 4, Some(3)),
         Step::Settle,
         change("c", 1, None),
+        Step::LoadNew("n", vec![rows(100, 4, hour), rows(90, 4, hour)]),
+        change("n", 2, Some(1)),
         create_upserts("u"),
         Step::Upsert("u", vec![(1, 10), (2, 20), (3, 30), (1, 11)]),
         Step::Upsert("u", vec![(4, 40), (2, 21)]),
         drop_table("b"),
+        Step::Load("n", vec![rows(200, 2, hour)]),
         Step::Settle,
         Step::Upsert("u", vec![(2, 22), (3, 30), (5, 50), (4, 41)]),
         change("u", 10, None),

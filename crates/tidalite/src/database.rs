@@ -5,7 +5,9 @@ use crate::check::{self, CheckReport, GoOn};
 use crate::copy::{Copy, CopyIn};
 use crate::folder;
 use crate::jobs::Jobs;
+use crate::load::Loader;
 use crate::metrics::Metric;
+use crate::row_sink::RowSink;
 use crate::session::{Host, RefreshNote, Sessions, read_only_database};
 use crate::shared::{DatabaseState, ManifestState, Shared, lock};
 use crate::transaction::TransactionHost;
@@ -29,6 +31,7 @@ use tidalite_storage::fs::os::OsFs;
 use tidalite_storage::manifest::Manifest;
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{TableSnapshot, Tables};
+use tidalite_types::command::CreateTable;
 use tidalite_types::pg_type::PgType;
 use tidalite_types::{Batch, Command, TableId, TableSchema, TimeChange, Txn};
 
@@ -88,13 +91,14 @@ impl Database {
         tidalite_memory::set_budget(config.memory_bytes);
         let store = SegmentStore::with_open_files(fs.clone(), config.cache_bytes, config.segment_files);
         let (manifest, _) = Manifest::open(fs.clone())?;
-        let Recovered { catalog, versions, mut log, txn, persisted, replayed, times } =
+        let Recovered { catalog, versions, mut log, txn, persisted, replayed, next_segment, times } =
             recover(&fs, &store, &manifest, config.log_file_bytes)?;
         log.bypass_cache(config.log_bypasses_cache());
         let staged = versions.staged();
         tracing::info!(commits = replayed, staged_rows = staged.rows, last = txn.0, "opened the data folder");
         let manifest = ManifestState { manifest, persisted };
         let shared = Shared::new(config, fs, store, versions.into(), manifest, times, log.mark().clone());
+        shared.next_segment.fetch_max(next_segment.0, SeqCst);
         let shared = Arc::new(shared);
         let log_bytes = log.byte_count();
         let (sender, requests) = mpsc::channel();
@@ -146,6 +150,17 @@ impl Database {
     #[must_use]
     pub fn execute(&self, sql: &str, options: QueryOptions) -> BoxFuture<'static, Result<Response>> {
         self.inner.sessions().execute(self.host(), sql, options)
+    }
+
+    /// Returns a sink for rows that become one commit, of any size, into an existing table, or into the table that
+    /// `create` describes; with `replaces` the commit drops a table of the same name.
+    ///
+    /// Returns `None` for a table with upsert keys.
+    ///
+    /// # Errors
+    /// The table does not exist and is not created.
+    pub fn row_sink(&self, table: &str, create: Option<CreateTable>, replaces: bool) -> Result<Option<RowSink>> {
+        RowSink::new(self.host(), table, create, replaces)
     }
 
     /// Starts a `COPY … FROM STDIN`, given by `sql`.
@@ -206,6 +221,11 @@ impl Database {
             .unzip();
         drop(self.inner.submit_any(Work::Together(requests)));
         answers
+    }
+
+    #[cfg(test)]
+    pub(crate) fn loader(&self) -> Loader {
+        self.inner.core.loader()
     }
 
     /// Returns the background jobs for single steps.
@@ -359,6 +379,12 @@ impl Core {
         lock(&self.jobs).seal_table(id.ok_or_else(missing)?)
     }
 
+    fn loader(self: &Arc<Core>) -> Loader {
+        let core = self.clone();
+        let submit = Box::new(move |work| core.submit(work));
+        Loader { shared: self.shared.clone(), jobs: self.jobs.clone(), submit }
+    }
+
     fn sessions(&self) -> &Sessions {
         self.sessions.get_or_init(|| Sessions::new(&self.shared.config))
     }
@@ -383,6 +409,7 @@ impl Inner {
     fn close(&self) -> Result<()> {
         let Some(sender) = lock(&self.requests).take() else { return Ok(()) };
         self.shared.is_closing.store(true, SeqCst);
+        self.shared.end_loads();
         self.shared.ask_for_merge();
         self.shared.ask_for_refresh();
         // A running refresh would keep the threads from ending.
@@ -445,6 +472,10 @@ impl Host for Handle {
 
     fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>> {
         self.core.rows(batches, RowsMode::InsertNew).map(|r| r.map(|c| c.changed.unwrap_or(0))).boxed()
+    }
+
+    fn loader(&self) -> Option<Loader> {
+        Some(self.core.loader())
     }
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {

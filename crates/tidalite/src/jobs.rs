@@ -269,6 +269,13 @@ impl Jobs {
         Ok(())
     }
 
+    /// Merges the staged rows of one table.
+    pub(crate) fn merge_staged(&mut self, table: TableId) -> Result<()> {
+        self.round(&[Due { id: table, keeps: false }])?;
+        self.purge();
+        Ok(())
+    }
+
     fn note_lateness(&mut self, table: TableId) {
         if let Some(version) = self.shared.tables.read().get(table).cloned() {
             self.watch.note_lateness(&version, self.shared.config.merge_lag_max);
@@ -396,7 +403,7 @@ impl Jobs {
     }
 
     fn next_segment(&self) -> SegmentId {
-        SegmentId(self.shared.next_segment.fetch_add(1, SeqCst))
+        self.shared.take_segment_id()
     }
 
     /// Replaces segments by segments written from them; returns false if a change of the table invalidated them.
@@ -421,7 +428,7 @@ impl Jobs {
         let dead = if died.is_empty() { Vec::new() } else { merged.moved(version, &died)? };
         // After a failed edit, the state on disk is determined before the next edit.
         manifest.manifest.mend()?;
-        // Only merges add segments, and there is one merge of a table at a time.
+        // There is one merge of a table at a time, and an attached load would have ended it above.
         let mut after: Vec<Arc<Segment>> = input.version.segments.to_vec();
         after.retain(|s| !merged.removed.iter().any(|r| r.meta().id == s.meta().id));
         after.extend(merged.added.iter().cloned());
@@ -544,6 +551,9 @@ pub(crate) fn reconcile(
     if !add.is_empty() || !remove.is_empty() {
         changes.push(Change::Content { table: id, add, remove, merged: Txn(0), symbol_bytes: 0 });
     }
+    if version.attached > known.map_or(Txn(0), |t| t.attached) {
+        changes.push(Change::Attached { table: id, txn: version.attached });
+    }
     changes
 }
 
@@ -575,7 +585,7 @@ fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
-fn threads_of(count: usize) -> Threads<'static> {
+pub(crate) fn threads_of(count: usize) -> Threads<'static> {
     Threads { count, on: &on_threads }
 }
 

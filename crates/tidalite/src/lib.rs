@@ -1,11 +1,11 @@
 //! Tidalite as a library: opens a folder, writes rows, runs SQL.
 //!
 //! Reading order: [`config`] settings; [`error`] errors; [`database`] open, recover, close; `writer` the commit thread;
-//! `jobs` background jobs, `views` maintenance of materialized views; `machine` available memory; [`session`]
-//! statements, `syntax` syntax checks; [`transaction`] several statements as one commit; [`metrics`] counters.
-//! [`import`] file imports, [`mod@copy`] COPY from clients. Maintenance of a folder: `folder` the lock; [`check`]
-//! integrity checks; [`repair`]; [`destination`], [`backup`], [`restore`].
-#![forbid(unsafe_code)]
+//! `load` statements with many rows, `row_sink` rows that become one commit; `jobs` background jobs, `views` maintenance
+//! of materialized views; `machine` available memory; [`session`] statements, `syntax` syntax checks; [`transaction`]
+//! several statements as one commit; [`metrics`] counters. [`import`] file imports, [`mod@copy`] COPY from clients.
+//! Maintenance of a folder: `folder` the lock; [`check`] integrity checks; [`repair`]; [`destination`], [`backup`],
+//! [`restore`].
 
 pub mod backup;
 pub mod check;
@@ -17,10 +17,12 @@ pub mod error;
 mod folder;
 pub mod import;
 mod jobs;
+mod load;
 mod machine;
 pub mod metrics;
 pub mod repair;
 pub mod restore;
+mod row_sink;
 pub mod session;
 mod shared;
 mod syntax;
@@ -33,6 +35,7 @@ pub use config::{DatabaseConfig, running_max};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result, SqlState};
 pub use metrics::Metrics;
+pub use row_sink::RowSink;
 pub use session::{
     Activity, Described, Frame, OutputColumn, Parameter, PgColumn, QueryOptions, Response, Rows, SessionContext,
     WATCHDOG,
@@ -51,6 +54,8 @@ pub use transaction::{Isolation, Transaction};
 mod crash_tests;
 #[cfg(test)]
 mod late_tests;
+#[cfg(test)]
+mod load_tests;
 #[cfg(test)]
 mod log_end_tests;
 #[cfg(test)]

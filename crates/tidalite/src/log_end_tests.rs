@@ -170,7 +170,7 @@ fn folders_of_other_formats_and_programs_are_named_as_such() {
     for error in [opened(&newer), check(&newer).unwrap_err(), repair(&newer).unwrap_err()] {
         assert_eq!(error.kind, ErrorKind::Conflict);
         assert!(error.message.contains("another release of Tidalite (format 9"), "{error}");
-        assert!(!error.message.contains("corrupt") && error.message.contains("reads formats 1 to 2"), "{error}");
+        assert!(!error.message.contains("corrupt") && error.message.contains("reads formats 1 to 3"), "{error}");
     }
     let changes = newer.history().into_iter().skip(before as usize).filter(|op| op.what != "sync_dir");
     assert_eq!(changes.map(|op| op.what).collect::<Vec<_>>(), [""; 0], "nothing of it is touched");

@@ -29,7 +29,7 @@ use tidalite_storage::segment::store::SEGMENTS_FOLDER;
 use tidalite_storage::segment::verify::{Expected, Verified, verify};
 use tidalite_storage::segment::{SegmentMeta, SegmentStore};
 use tidalite_storage::snapshot::partition_name;
-use tidalite_storage::{Bounds, Segment, TableSnapshot, Tables};
+use tidalite_storage::{Bounds, Segment, TableSnapshot};
 use tidalite_types::time::format_timestamp;
 use tidalite_types::{ColumnId, SegmentId, TimeUnit, Txn};
 
@@ -208,7 +208,7 @@ fn segments(
 ) -> Result<()> {
     let total = tables.iter().flat_map(|t| t.segments.iter()).map(|s| s.meta().bytes).sum();
     let mut done = 0;
-    let masked = masked(fs)?;
+    let (masked, unused) = recovered(fs)?;
     for table in tables {
         let symbols = |id: ColumnId| table.symbols.get(&id).map_or(0, |map| map.len());
         for segment in table.segments.iter() {
@@ -221,20 +221,22 @@ fn segments(
             done += segment.meta().bytes;
             go_on(done, total)?;
             if !verified.problems.is_empty() {
-                replace(fs, table, segment, &verified, aside, report)?;
+                replace(fs, table, segment, &verified, unused, aside, report)?;
             }
         }
     }
     Ok(())
 }
 
-/// Returns segments with rows that are deleted but still stored.
-fn masked(fs: &Arc<dyn Fs>) -> Result<HashSet<SegmentId>> {
+/// Returns segments with rows that are deleted but still stored, and the first number that no segment has, also none
+/// that only the log attaches.
+fn recovered(fs: &Arc<dyn Fs>) -> Result<(HashSet<SegmentId>, SegmentId)> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let store = SegmentStore::new(above.clone(), 0);
     let (manifest, _) = Manifest::open(above.clone())?;
-    let tables: Tables = recover(&above, &store, &manifest, 4096)?.versions.into();
-    Ok(tables.all().1.iter().flat_map(|t| t.dead.keys().copied().collect::<Vec<_>>()).collect())
+    let recovered = recover(&above, &store, &manifest, 4096)?;
+    let masked = recovered.versions.all().flat_map(|t| t.dead.keys().copied()).collect();
+    Ok((masked, recovered.next_segment))
 }
 
 fn replace(
@@ -242,6 +244,7 @@ fn replace(
     table: &TableSnapshot,
     segment: &Segment,
     verified: &Verified,
+    unused: SegmentId,
     aside: &Aside,
     report: &mut RepairReport,
 ) -> Result<()> {
@@ -264,7 +267,7 @@ fn replace(
     }
     aside.keep(&path, &why, report)?;
     let (mut manifest, _) = Manifest::open(fs.clone())?;
-    let next = manifest.state().next_segment;
+    let next = manifest.state().next_segment.max(unused);
     let mut changes = vec![Change::NextIds { table: table.id, segment: SegmentId(next.0 + 1) }];
     let add = match &verified.whole_blocks[..] {
         [] => Vec::new(),

@@ -65,6 +65,8 @@ pub fn restore(from: &str, at: &At, data: &Path, go_on: GoOn<'_>) -> Result<Rest
 pub(crate) struct Plan {
     base: BackupList,
     commits: Commits,
+    /// The segments that the commits attach, from any backup.
+    attached: Vec<Item>,
 }
 
 impl Plan {
@@ -73,7 +75,7 @@ impl Plan {
         let nothing = |what: String| Error::new(ErrorKind::NotFound, format!("{} has no backup {what}", from.name()));
         let alone = |base: Option<&BackupList>, what: String| -> Result<Plan> {
             let base = base.cloned().ok_or_else(|| nothing(what))?;
-            Ok(Plan { base, commits: Commits::default() })
+            Ok(Plan { base, commits: Commits::default(), attached: Vec::new() })
         };
         match at {
             At::Latest => alone(all.iter().max_by_key(|b| b.time), "in it".to_owned()),
@@ -92,7 +94,8 @@ impl Plan {
                 let before = all.iter().filter(|b| b.txn <= txn).max_by_key(|b| (b.txn, b.time));
                 let base = before.cloned().ok_or_else(|| nothing(format!("that begins at or before commit {txn}")))?;
                 let commits = commits(from, &all, base.txn, txn)?;
-                Ok(Plan { base, commits })
+                let attached = attached(from, &all, &commits)?;
+                Ok(Plan { base, commits, attached })
             }
         }
     }
@@ -138,6 +141,28 @@ fn commits(from: &dyn Destination, all: &[BackupList], first: Txn, to: Txn) -> R
     Err(error)
 }
 
+/// Returns the files of the segments that the commits attach.
+///
+/// # Errors
+/// Fails if a segment was replaced before the next backup, so that no backup has it.
+fn attached(from: &dyn Destination, all: &[BackupList], commits: &Commits) -> Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for (txn, table, meta) in commits.attached()? {
+        let is_meant = |item: &&Item| item.what == What::Segment(table, meta.id) && item.bytes == meta.bytes;
+        let Some(item) = all.iter().flat_map(|b| &b.items).find(is_meant) else {
+            let message = format!("commit {txn} is a load whose files no backup of {} has", from.name());
+            let before = txn.0 - 1;
+            let hint = match all.iter().map(|b| b.txn).filter(|backup| *backup >= txn).min() {
+                Some(next) => format!("restore commit {before}, or commit {next}, of which there is a backup"),
+                None => format!("restore commit {before}"),
+            };
+            return Err(Error::new(ErrorKind::NotFound, message).with_hint(hint));
+        };
+        items.push(item.clone());
+    }
+    Ok(items)
+}
+
 fn verify(item: &Item, bytes: &[u8]) -> Result<()> {
     if bytes.len() as u64 != item.bytes || crc32c::crc32c(bytes) != item.crc {
         return Err(damaged(item));
@@ -155,13 +180,13 @@ pub(crate) fn restore_files(
     fs: &dyn Fs,
     go_on: GoOn<'_>,
 ) -> Result<RestoreReport> {
-    let Plan { base, commits } = plan;
+    let Plan { base, commits, attached } = plan;
     let io = |action: &str, path: &Path, e| Error::from(tidalite_storage::Error::io(action, path, e));
     let mut report = RestoreReport { backup: base.name.clone(), txn: base.txn.0, ..RestoreReport::default() };
-    let total = base.bytes();
+    let total = base.bytes() + attached.iter().map(|item| item.bytes).sum::<u64>();
     let mut state = None;
     let mut folders: BTreeSet<PathBuf> = BTreeSet::from([FOLDER.into(), "checkpoint".into(), "symbols".into()]);
-    for item in &base.items {
+    for item in base.items.iter().chain(attached) {
         let path = match item.what {
             What::Manifest => {
                 let bytes = from.read(&item.file)?;

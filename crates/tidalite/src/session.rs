@@ -22,6 +22,7 @@ mod write;
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
 use crate::copy::{Copy, CopyIn};
+use crate::load::Loader;
 use crate::transaction::{Memory, TransactionHost, not_in_transaction};
 use crate::writer::{RowChange, TransactionChange};
 use crate::{Database, DatabaseConfig, Error, ErrorKind, Result, SqlState};
@@ -127,6 +128,9 @@ pub(crate) trait Host: Send + Sync {
 
     /// Inserts like `insert`, but skips rows whose upsert keys exist; returns the number of inserted rows.
     fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>>;
+
+    /// Returns the means to load many rows in one commit; `None` in a transaction.
+    fn loader(&self) -> Option<Loader>;
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>>;
 

@@ -5,7 +5,7 @@ use crate::{DatabaseConfig, Metrics};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tidalite_ingest::recover::Persisted;
 use tidalite_ingest::times::ChangedTimes;
@@ -58,6 +58,10 @@ pub(crate) struct Shared {
     pub log_readers: AtomicUsize,
     /// The last failure of the log.
     log_state: Mutex<LogState>,
+    /// Loads that wait for a merge; compactions and seals give way to them.
+    pub waiting_loads: AtomicUsize,
+    /// True after a close, when loads may no longer touch files. Held for reading while a load writes or removes files.
+    loads_ended: RwLock<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -132,6 +136,8 @@ impl Shared {
             refreshes: Mutex::default(),
             log_readers: AtomicUsize::new(0),
             log_state: Mutex::default(),
+            waiting_loads: AtomicUsize::new(0),
+            loads_ended: RwLock::new(false),
         }
     }
 
@@ -147,6 +153,22 @@ impl Shared {
             self.is_merge_in_doubt.store(false, SeqCst);
         }
         Ok(())
+    }
+
+    /// Returns the id of a new segment.
+    pub(crate) fn take_segment_id(&self) -> SegmentId {
+        SegmentId(self.next_segment.fetch_add(1, SeqCst))
+    }
+
+    /// Permits a load to write and remove files during the life of the returned value; `None` after a close.
+    pub(crate) fn begin_load_files(&self) -> Option<RwLockReadGuard<'_, bool>> {
+        let ended = self.loads_ended.read().unwrap_or_else(PoisonError::into_inner);
+        (!*ended).then_some(ended)
+    }
+
+    /// Waits until no load writes files and prevents further writes.
+    pub(crate) fn end_loads(&self) {
+        *self.loads_ended.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
     pub(crate) fn lock_manifest(&self) -> MutexGuard<'_, ManifestState> {

@@ -386,7 +386,7 @@ pub(crate) fn back_up(db: &Database, to: &SimFs) -> Result<crate::backup::Backup
     backup_to(db.shared(), &destination(to), &mut |_, _| Ok(()))
 }
 
-fn restored(from: &SimFs, at: &At) -> Result<SimFs> {
+pub(crate) fn restored(from: &SimFs, at: &At) -> Result<SimFs> {
     let (from, fs) = (destination(from), SimFs::new(3));
     restore_files(&from, &Plan::new(&from, at)?, &fs, &mut |_, _| Ok(()))?;
     // The restored folder is durable.

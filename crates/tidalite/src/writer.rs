@@ -10,11 +10,14 @@
 
 mod changes;
 mod flights;
+mod loads;
 mod publish;
 
 pub(crate) use changes::{RowChange, TransactionChange, not_serializable};
+pub(crate) use loads::symbol_bytes;
 
 use crate::config::Durability;
+use crate::load::{AttachRequest, PartOfLoad};
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Result};
 use changes::{Decided, Views};
@@ -38,7 +41,8 @@ use tidalite_ingest::order::by_line;
 use tidalite_ingest::wal::log::{Group, LogWriter};
 use tidalite_ingest::wal::record::Op;
 use tidalite_kernels::ask_for_short_turns;
-use tidalite_types::{Batch, Command, Txn};
+use tidalite_storage::Run;
+use tidalite_types::{Batch, Command, TableId, Txn};
 
 /// Smallest and largest limit of the bytes of a group. Between them the limit follows the time of a sync: a fast disk
 /// gets small groups, so that no commit waits long for others, a slow disk gets large groups.
@@ -65,6 +69,12 @@ pub(crate) enum Work {
     Change(RowChange),
     /// All changes of a transaction, as one commit.
     Transaction(TransactionChange),
+    /// Converts rows of a load, which are not visible, to runs.
+    LoadRows(PartOfLoad),
+    /// Takes the id of a table that a load will create.
+    TakeTableId,
+    /// Commits the segments of a load.
+    Attach(AttachRequest),
     /// Makes every commit so far durable.
     Sync,
     /// Log files up to this commit are no longer needed.
@@ -109,6 +119,10 @@ pub(crate) struct Committed {
     /// Number of rows that a [`RowChange`] changed; `None` if they moved and nothing was changed. With
     /// [`RowsMode::InsertNew`]: the number of new rows.
     pub changed: Option<u64>,
+    /// With [`Work::LoadRows`]: the runs.
+    pub runs: Vec<Run>,
+    /// With [`Work::TakeTableId`].
+    pub table: Option<TableId>,
 }
 
 /// Sender to the commit thread, which ends when the last sender is dropped.
@@ -142,6 +156,8 @@ struct Accepted {
     changed: Option<u64>,
     /// Error of the rows of a request that could no longer be rejected completely.
     failed: Option<Error>,
+    /// Rows of a load.
+    runs: Vec<Run>,
     reply: oneshot::Sender<Result<Committed>>,
 }
 
@@ -378,7 +394,7 @@ impl Writer {
             entry.is_some_and(|entry| !entry.schema.dedup.is_empty())
         };
         match work {
-            Work::Change(_) | Work::Transaction(_) => true,
+            Work::Change(_) | Work::Transaction(_) | Work::Attach(_) => true,
             Work::Rows { batches, .. } => batches.iter().any(has_keys),
             _ => false,
         }
@@ -389,6 +405,7 @@ impl Writer {
         if let Work::Together(requests) = &mut request.work {
             self.waiting.extend(requests.drain(..));
         }
+        let mut table = None;
         let done = match request.work {
             // A visible commit is in the log, and durable if commits wait for durability.
             Work::Sync if self.shared.config.durability == Durability::Sync => self.log.check(),
@@ -406,11 +423,20 @@ impl Writer {
                 self.shared.log_wants_spare.store(false, Relaxed);
                 Ok(())
             }
-            Work::Rows { .. } | Work::Command(_) | Work::Change(_) | Work::Transaction(_) => return false,
+            Work::TakeTableId => {
+                table = Some(self.catalog.take_table_id());
+                Ok(())
+            }
+            Work::Rows { .. }
+            | Work::Command(_)
+            | Work::Change(_)
+            | Work::Transaction(_)
+            | Work::LoadRows(_)
+            | Work::Attach(_) => return false,
         };
         let (nobody, _) = oneshot::channel();
         let reply = std::mem::replace(&mut request.reply, nobody);
-        let committed = Committed { txn: self.txn, refused: Vec::new(), changed: None };
+        let committed = Committed { txn: self.txn, refused: Vec::new(), changed: None, runs: Vec::new(), table };
         let _ = reply.send(done.map(|()| committed).map_err(Error::from));
         true
     }
@@ -438,9 +464,10 @@ impl Writer {
 
     fn decide(&mut self, request: Request, group: &mut Group, accepted: &mut Vec<Accepted>, views: &mut Views<'_>) {
         let Request { work, reply } = request;
-        let bytes = byte_count(&work);
+        // Rows of a load are not staged: their answer need not wait for merges.
+        let bytes = if matches!(work, Work::LoadRows(_)) { 0 } else { byte_count(&work) };
         let txn = self.txn.next();
-        let mut changed = None;
+        let (mut changed, mut runs) = (None, Vec::new());
         // If a transaction with commands fails, the catalog is restored. Failed rows do not change the catalog.
         let has_commands = matches!(&work, Work::Transaction(change) if !change.commands.is_empty());
         let before = has_commands.then(|| self.catalog.clone());
@@ -472,6 +499,11 @@ impl Writer {
                     Err(error)
                 }
             },
+            Work::LoadRows(part) => self.decide_part(part, txn).map(|(ops, converted)| {
+                runs = converted;
+                (ops, Vec::new())
+            }),
+            Work::Attach(request) => self.decide_attach(request, txn, views, accepted).map(|ops| (ops, Vec::new())),
             _ => return,
         };
         match decided {
@@ -485,7 +517,7 @@ impl Writer {
                     group.push(txn, &ops);
                     self.txn = txn;
                 }
-                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, changed, failed, reply });
+                accepted.push(Accepted { txn: self.txn, ops, bytes, refused, changed, failed, runs, reply });
             }
         }
     }
@@ -660,7 +692,12 @@ fn is_stream(request: &Request) -> bool {
 }
 
 fn rows_of(ops: &[Op]) -> u64 {
-    ops.iter().map(|op| if let Op::Rows { run, .. } = op { run.rows as u64 } else { 0 }).sum()
+    let rows = |op: &Op| match op {
+        Op::Rows { run, .. } => run.rows as u64,
+        Op::Attach { segments, .. } => segments.iter().map(|meta| meta.rows).sum(),
+        _ => 0,
+    };
+    ops.iter().map(rows).sum()
 }
 
 /// Returns true if the awaited merge may itself wait for this request: a statement that changes rows can hold merges,
@@ -688,7 +725,8 @@ fn byte_count(work: &Work) -> usize {
     match work {
         Work::Rows { batches, .. }
         | Work::Change(RowChange { rows: batches, .. })
-        | Work::Transaction(TransactionChange { rows: batches, .. }) => batches.iter().map(Batch::byte_count).sum(),
+        | Work::Transaction(TransactionChange { rows: batches, .. })
+        | Work::LoadRows(PartOfLoad { batches, .. }) => batches.iter().map(Batch::byte_count).sum(),
         _ => 0,
     }
 }
@@ -714,6 +752,8 @@ fn log_room(work: &Work) -> u64 {
             (byte_count(work) + column_room(&change.rows) + 20 * rows + hits + commands + 4096) as u64
         }
         Work::Command(_) => COMMAND_ROOM as u64,
+        Work::LoadRows(part) => loads::room_of_part(part),
+        Work::Attach(request) => loads::room_of_attach(request),
         _ => 0,
     }
 }

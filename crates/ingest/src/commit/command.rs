@@ -115,14 +115,17 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
 
 fn create_table(catalog: &Catalog, create: CreateTable) -> Result<Vec<Op>> {
     if let Some(known) = catalog.id_of(&create.name).and_then(|id| catalog.get(id)) {
-        if create.if_not_exists {
-            return Ok(Vec::new());
-        }
-        let what = known.schema.view.as_ref().map_or("table", |view| view.kind());
-        return Err(Error::new(ErrorKind::Conflict, format!("{what} \"{}\" already exists", create.name)));
+        return if create.if_not_exists { Ok(Vec::new()) } else { Err(already_exists(&known.schema, &create.name)) };
     }
     let schema = new_schema(create)?;
     Ok(vec![Op::CreateTable { table: catalog.next_table, schema: Arc::new(schema) }])
+}
+
+/// Returns the error of a statement that creates a table whose name is taken.
+#[must_use]
+pub fn already_exists(known: &TableSchema, name: &str) -> Error {
+    let what = known.view.as_ref().map_or("table", |view| view.kind());
+    Error::new(ErrorKind::Conflict, format!("{what} \"{name}\" already exists"))
 }
 
 /// A view is a table defined by a query; a view that is not materialized has no rows.
@@ -209,7 +212,8 @@ fn no_view(name: &str, is_materialized: bool) -> Error {
     Error::new(ErrorKind::NotFound, format!("{what} \"{name}\" does not exist"))
 }
 
-fn new_schema(create: CreateTable) -> Result<TableSchema> {
+/// Returns the schema of a new table.
+pub fn new_schema(create: CreateTable) -> Result<TableSchema> {
     if let Some(problem) = name_problem(&create.name, "table") {
         return Err(Error::invalid(problem));
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidalite_storage::codec::Encoder;
 use tidalite_storage::fs::Fs;
+use tidalite_storage::segment::reader::SegmentMeta;
 use tidalite_storage::{Error, Result};
 use tidalite_types::{TableId, Txn};
 
@@ -148,6 +149,10 @@ fn behind(bytes: &[u8], number: u64, from: usize, after: Txn, damage: &mut LogDa
             for op in decode_ops(record.payload).unwrap_or_default() {
                 match op {
                     Op::Rows { table, run } => *rows.entry(table).or_default() += run.rows as u64,
+                    Op::Attach { table, segments } => {
+                        let count = rows.entry(table).or_default();
+                        *count = segments.iter().fold(*count, |count, meta| count.saturating_add(meta.rows));
+                    }
                     Op::Delete { table, .. } => damage.deletions.push((record.txn, table)),
                     _ => {}
                 }
@@ -190,6 +195,20 @@ impl Commits {
             records.clear();
         }
         Ok(Commits { records })
+    }
+
+    /// Returns the segments of loads that the commits attach.
+    pub fn attached(&self) -> Result<Vec<(Txn, TableId, SegmentMeta)>> {
+        let mut attached = Vec::new();
+        for (txn, payload) in &self.records {
+            let malformed = |e| Error::corrupt(format!("commit {txn} of a backup is corrupt: {e}"));
+            for op in decode_ops(payload).map_err(malformed)? {
+                if let Op::Attach { table, segments } = op {
+                    attached.extend(segments.iter().map(|meta| (*txn, table, meta.clone())));
+                }
+            }
+        }
+        Ok(attached)
     }
 
     /// Returns the commits as a log file with this number.

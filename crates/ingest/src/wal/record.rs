@@ -5,6 +5,8 @@
 use super::columns::{decode_column, encode_column};
 use std::sync::Arc;
 use tidalite_storage::codec::{Decoder, Encoder, Malformed};
+use tidalite_storage::manifest::{decode_segment, encode_segment};
+use tidalite_storage::segment::reader::SegmentMeta;
 use tidalite_storage::symbol_file::{Entries, decode_entries, encode_entries};
 use tidalite_storage::{DeadRows, Run};
 use tidalite_types::column_type::Physical;
@@ -54,9 +56,23 @@ pub enum Op {
         since: Txn,
         changes: Vec<TimeChange>,
     },
+    /// The segments of a load become segments of the table. Their files were synced before the commit was logged.
+    Attach {
+        table: TableId,
+        segments: Arc<Vec<SegmentMeta>>,
+    },
 }
 
 impl Op {
+    /// Returns the rows of the operation, if it has any.
+    #[must_use]
+    pub fn into_run(self) -> Option<Run> {
+        match self {
+            Op::Rows { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+
     #[must_use]
     pub fn table(&self) -> TableId {
         match self {
@@ -68,7 +84,8 @@ impl Op {
             | Op::Symbols { table, .. }
             | Op::Rows { table, .. }
             | Op::Delete { table, .. }
-            | Op::Times { table, .. } => *table,
+            | Op::Times { table, .. }
+            | Op::Attach { table, .. } => *table,
         }
     }
 }
@@ -85,6 +102,7 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         Op::Rows { .. } => 7,
         Op::Delete { .. } => 8,
         Op::Times { .. } => 9,
+        Op::Attach { .. } => 10,
     });
     e.u32(op.table().0);
     match op {
@@ -101,6 +119,13 @@ pub fn encode_op(op: &Op, e: &mut Encoder) {
         Op::Rows { run, .. } => encode_run(run, e),
         Op::Delete { dead, .. } => dead.encode(e),
         Op::Times { since, changes, .. } => encode_times(*since, changes, e),
+        Op::Attach { segments, .. } => {
+            e.u32(segments.len() as u32);
+            for meta in segments.iter() {
+                encode_segment(meta, e);
+                e.u8(u8::from(meta.is_late));
+            }
+        }
     }
 }
 
@@ -145,6 +170,14 @@ pub fn decode_front(d: &mut Decoder<'_>) -> Result<Front, Malformed> {
         9 => {
             let (since, changes) = decode_times(d)?;
             Op::Times { table, since, changes }
+        }
+        10 => {
+            let mut segments = Vec::new();
+            for _ in 0..d.u32()? {
+                let meta = decode_segment(d)?;
+                segments.push(SegmentMeta { is_late: d.u8()? != 0, ..meta });
+            }
+            Op::Attach { table, segments: Arc::new(segments) }
         }
         _ => return Err(Malformed("operation")),
     }))

@@ -32,7 +32,7 @@ use tidalite::import::{
 };
 use tidalite::types::command::CreateTable;
 use tidalite::types::{Batch, ColumnType, Command, PartitionBy, TableSchema};
-use tidalite::{Database, Error, ErrorKind, Result};
+use tidalite::{Database, Error, ErrorKind, Result, RowSink};
 use turns::Turn;
 
 /// Threads that parse one large request.
@@ -441,28 +441,40 @@ fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answe
     let mut table = Table { database, asked: &asked, plan: &plan, is_made: false };
     let done = match rows {
         Rows::None => return Ok(dry_run(&plan, schema.as_deref())),
+        Rows::Parsed(batches, progress) if turn.is_none() && (asked.overwrites || plan.create.is_some()) => {
+            if progress.rows > 0 {
+                table.create_with(batches)?;
+            }
+            progress
+        }
         Rows::Parsed(batches, progress) => {
             // Later chunks need the table even if all records of the first chunk are bad.
             if progress.rows > 0 || (turn.is_some() && progress.bad > 0) {
                 table.make()?;
             }
-            let commits: Vec<_> = batches.into_iter().map(|batch| database.commit(vec![batch])).collect();
+            let commit = (!batches.is_empty()).then(|| database.commit(batches));
             if let Some(turn) = turn {
                 turn.pass();
             }
-            commits.into_iter().try_for_each(|commit| block_on(commit).map(|_| ()))?;
+            commit.map_or(Ok(()), |commit| block_on(commit).map(drop))?;
             progress
         }
         Rows::Text(source) => {
-            let commit = |batch| match table.make() {
-                Ok(()) => database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed(),
-                Err(error) => futures::future::ready(Err(error)).boxed(),
-            };
             let told = |bad: Option<&Bad>, _: Progress| {
                 bad.into_iter().for_each(|bad| found.tell(bad, &plan, asked.rejected_max));
                 Ok(())
             };
-            let done = import_csv(&plan, source.open()?, THREADS, plan.on_bad, commit, told)?;
+            let reader = source.open()?;
+            let done = match table.sink(schema.as_deref())? {
+                Some(sink) => as_one_commit(&mut table, sink, reader, told)?,
+                None => {
+                    let commit = |batch| match table.make() {
+                        Ok(()) => database.commit(vec![batch]).map(|done| done.map(|_| ())).boxed(),
+                        Err(error) => futures::future::ready(Err(error)).boxed(),
+                    };
+                    import_csv(&plan, reader, THREADS, plan.on_bad, commit, told)?
+                }
+            };
             if let Some(turn) = turn {
                 turn.pass();
             }
@@ -484,6 +496,27 @@ fn finish(database: &Database, ready: Ready, turn: Option<Turn>) -> Result<Answe
         nulled: found.nulled,
         ..answer_of(&plan)
     })
+}
+
+/// Imports rows in one commit, which creates or replaces the table if rows come.
+fn as_one_commit(
+    table: &mut Table<'_>,
+    mut sink: RowSink,
+    reader: Reader,
+    told: impl FnMut(Option<&Bad>, Progress) -> Result<()>,
+) -> Result<Progress> {
+    let push = |batch| futures::future::ready(sink.push(batch)).boxed();
+    let imported = import_csv(table.plan, reader, THREADS, table.plan.on_bad, push, told);
+    let done = imported.map_err(|mut error| {
+        // It counts rows that were not committed.
+        error.hint = None;
+        error
+    })?;
+    if done.rows > 0 {
+        sink.finish()?;
+        table.is_made = true;
+    }
+    Ok(done)
 }
 
 fn answer_of(plan: &CsvPlan) -> Answer {
@@ -530,6 +563,32 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// Returns the sink for all rows of a request; `None` if they are committed piece by piece. Adds missing columns to
+    /// an existing table.
+    fn sink(&self, schema: Option<&TableSchema>) -> Result<Option<RowSink>> {
+        let sink = || self.database.row_sink(&self.plan.table, self.plan.create.clone(), self.asked.overwrites);
+        let has_keys = schema.is_some_and(|schema| !schema.dedup.is_empty());
+        if self.plan.create.is_some() || has_keys {
+            return sink();
+        }
+        for (column, column_type) in self.plan.new_columns(schema) {
+            let table = self.plan.table.clone();
+            let add = Command::AddColumn { table, column, column_type, if_not_exists: true };
+            block_on(self.database.command(add))?;
+        }
+        sink()
+    }
+
+    /// Creates or replaces the table with these rows, in one commit.
+    fn create_with(&mut self, batches: Vec<Batch>) -> Result<()> {
+        if let Some(mut sink) = self.sink(None)? {
+            batches.into_iter().try_for_each(|batch| sink.push(batch))?;
+            sink.finish()?;
+            self.is_made = true;
+        }
+        Ok(())
+    }
+
     fn make(&mut self) -> Result<()> {
         if self.is_made {
             return Ok(());

@@ -102,13 +102,19 @@ impl CsvPlan {
         !text.is_whole || !text.head[self.skipped_bytes..].trim_ascii().is_empty()
     }
 
+    /// Returns the columns that the table does not have.
+    #[must_use]
+    pub fn new_columns(&self, schema: Option<&TableSchema>) -> Vec<(String, ColumnType)> {
+        let has = |name: &str| schema.is_some_and(|s| s.column(name).is_some());
+        columns_of(&self.detected).into_iter().filter(|(name, _)| !has(name)).collect()
+    }
+
     /// Returns the statement that creates the table, or the changes to an existing table.
     #[must_use]
     pub fn statement(&self, schema: Option<&TableSchema>) -> String {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let Some(create) = &self.create else {
-            let has = |name: &str| schema.is_some_and(|s| s.column(name).is_some());
-            let new: Vec<String> = columns_of(&self.detected).into_iter().map(|c| c.0).filter(|n| !has(n)).collect();
+            let new: Vec<String> = self.new_columns(schema).into_iter().map(|c| c.0).collect();
             let more = if new.is_empty() { String::new() } else { format!("; new columns: {}", new.join(", ")) };
             return format!("into table \"{}\", which is there{more}", self.table);
         };

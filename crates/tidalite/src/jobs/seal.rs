@@ -103,6 +103,7 @@ impl Jobs {
 
     pub(super) fn is_busy(&self) -> bool {
         self.shared.is_closing.load(SeqCst)
+            || self.shared.waiting_loads.load(SeqCst) > 0
             || self.shared.tables.read().staged().bytes > self.shared.config.staging_bytes / 8
     }
 

@@ -18,10 +18,10 @@ use tidalite_ingest::wal::log::{FOLDER, OLD_FOLDER};
 use tidalite_ingest::wal::mark;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::overlay::OverlayFs;
-use tidalite_storage::manifest::{Change, Checkpoint, Manifest, State};
+use tidalite_storage::manifest::{Change, Checkpoint, Manifest, State, TableState};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::{Error, Tables};
-use tidalite_types::{TableId, Txn};
+use tidalite_types::{SegmentId, TableId, Txn};
 
 /// Repairs the log. `is_torn` is true if the manifest ends with an incomplete edit.
 pub(super) fn repair(
@@ -38,7 +38,7 @@ pub(super) fn repair(
         return Err(super::beyond_repair(&format!("the last edit of the manifest is damaged ({})", damage.problem)));
     }
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
-    let (above, tables, persisted) = recovered(fs, &found, damage)?;
+    let (above, tables, persisted, next_segment) = recovered(fs, &found, damage)?;
     let names: BTreeMap<TableId, String> = tables.all().1.iter().map(|t| (t.id, t.schema.name.clone())).collect();
     let (why, lost) = losses(&found, damage, state, &names);
     for file in &found.files[damage.file..] {
@@ -54,7 +54,7 @@ pub(super) fn repair(
     let gone = known.tables.keys().filter(|id| !all.iter().any(|t| t.id == **id));
     let mut changes: Vec<Change> = gone.map(|id| Change::Drop(*id)).collect();
     for table in &all {
-        changes.extend(reconcile(known.next_segment, &known, table, &table.segments));
+        changes.extend(reconcile(next_segment, &known, table, &table.segments));
         let persisted = persisted.get(&table.id).cloned().unwrap_or_default();
         staged_ops(table, &persisted).try_for_each(|op| writer.write(&op))?;
     }
@@ -85,8 +85,13 @@ pub(super) fn repair(
 
 type Persisted = tidalite_ingest::recover::Persisted;
 
-/// Returns the tables after a recovery of the log before the damage, on an overlay in memory.
-fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<(Arc<dyn Fs>, Tables, Persisted)> {
+/// Returns the tables after a recovery of the log before the damage, on an overlay in memory, and the first unused
+/// segment number.
+fn recovered(
+    fs: &Arc<dyn Fs>,
+    found: &Inspected,
+    damage: &LogDamage,
+) -> Result<(Arc<dyn Fs>, Tables, Persisted, SegmentId)> {
     let above: Arc<dyn Fs> = Arc::new(OverlayFs::new(fs.clone()));
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
     // The mark covers commits that this recovery omits.
@@ -102,13 +107,13 @@ fn recovered(fs: &Arc<dyn Fs>, found: &Inspected, damage: &LogDamage) -> Result<
     let store = SegmentStore::new(above.clone(), 0);
     let (manifest, _) = Manifest::open(above.clone())?;
     let recovered = recover(&above, &store, &manifest, 4096)?;
-    Ok((above, recovered.versions.into(), recovered.persisted))
+    Ok((above, recovered.versions.into(), recovered.persisted, recovered.next_segment))
 }
 
 /// Returns the greatest commit number that occurs anywhere.
 fn last_known(found: &Inspected, damage: &LogDamage, state: &State) -> Txn {
-    let tables =
-        state.tables.values().flat_map(|t| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.schema_txn]);
+    let of_table = |t: &TableState| [t.merged, t.taken.map_or(Txn(0), |taken| taken.upto), t.attached, t.schema_txn];
+    let tables = state.tables.values().flat_map(of_table);
     let behind = damage.behind.keys().copied();
     let marked = found.mark.map(|mark| mark.txn);
     tables.chain(behind).chain(marked).chain([found.txn, state.checkpoint.txn]).max().unwrap_or(Txn(0))

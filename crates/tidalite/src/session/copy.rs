@@ -1,13 +1,14 @@
 //! COPY: rows from files and clients to tables, and from queries to files.
 //!
-//! CSV is read by [`crate::import`], Parquet by an INSERT from `read_parquet`. Copied rows are held up to
-//! [`HELD_BYTES`] and then committed piece by piece: a smaller copy is one commit. A file is written under a temporary
-//! name and renamed when it is complete.
+//! CSV is read by [`crate::import`], Parquet by an INSERT from `read_parquet`. A copy to a table is one commit; with
+//! many rows it is a load ([`crate::load`]). Only to a table with upsert keys, rows beyond [`HELD_BYTES`] are committed
+//! piece by piece. A file is written under a temporary name and renamed when it is complete.
 
 use super::{Changed, Host, Session, copy_text, write};
 use crate::import::{
     Bad, Compression, CsvPlan, Encoding, ImportOptions, OnBad, Progress, RATIO_MAX, Text, TextOptions, import_csv,
 };
+use crate::row_sink::RowSink;
 use crate::{Error, ErrorKind, Result};
 use futures::executor::block_on;
 use futures::future::BoxFuture;
@@ -19,12 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tidalite_query::statement::{Copy, CopyFormat, CopyPlace, CopyWhat, CreateTableAs, Insert, Name};
 use tidalite_query::{CancelToken, CsvStyle, FileWriter, QueryResult, Statement};
+use tidalite_types::command::CreateTable;
 use tidalite_types::schema::same_name;
 use tidalite_types::{Batch, Command, PartitionBy, TableSchema};
 
 /// Memory of held rows before the first commit, in bytes.
 const HELD_BYTES: usize = 32 << 20;
-/// Number of rows of a commit of query results.
+/// Number of rows of a commit of query results to a table with upsert keys.
 const COMMIT_ROWS: u64 = 1_000_000;
 /// Number of threads that parse one file.
 const THREADS: usize = 2;
@@ -98,10 +100,7 @@ pub(crate) fn rows_in(
     if !plan.has_rows(&text) {
         return Ok(0);
     }
-    if let Some(create) = plan.create.clone() {
-        block_on(host.command(Command::CreateTable(create)))?;
-    }
-    let mut sink = Sink { host: host.clone(), held: Vec::new(), bytes: 0, has_committed: false };
+    let mut sink = Sink::new(host.clone(), &plan.table, plan.create.clone())?;
     let on_bad = plan.on_bad;
     let reader = text.into_reader(plan.skipped_bytes);
     let sink_of_pieces = &mut sink;
@@ -110,7 +109,7 @@ pub(crate) fn rows_in(
     match done {
         Ok(progress) => {
             cancel.check()?;
-            block_on(sink.commit())?;
+            sink.finish()?;
             Ok(progress.rows)
         }
         Err(mut error) => {
@@ -212,16 +211,30 @@ fn narrowed(schema: &TableSchema, names: &[Name]) -> Result<TableSchema> {
     Ok(TableSchema { columns, ..schema.clone() })
 }
 
-/// Commits rows to a table.
+/// Commits rows to a table: all at once, or piece by piece.
 struct Sink {
     host: Arc<dyn Host>,
+    /// `None` if rows are committed piece by piece.
+    one: Option<RowSink>,
     held: Vec<Batch>,
     bytes: usize,
     has_committed: bool,
 }
 
 impl Sink {
+    /// Creates a sink for rows of an existing table, or of the table that `create` describes.
+    fn new(host: Arc<dyn Host>, table: &str, create: Option<CreateTable>) -> Result<Sink> {
+        let one = RowSink::new(host.clone(), table, create.clone(), false)?;
+        if let (None, Some(create)) = (&one, create) {
+            block_on(host.command(Command::CreateTable(create)))?;
+        }
+        Ok(Sink { host, one, held: Vec::new(), bytes: 0, has_committed: false })
+    }
+
     fn push(&mut self, batch: Batch) -> BoxFuture<'static, Result<()>> {
+        if let Some(sink) = &mut self.one {
+            return futures::future::ready(sink.push(batch)).boxed();
+        }
         self.bytes += batch.byte_count();
         self.held.push(batch);
         if self.bytes < HELD_BYTES && !self.has_committed {
@@ -236,6 +249,14 @@ impl Sink {
         }
         (self.has_committed, self.bytes) = (true, 0);
         self.host.insert(std::mem::take(&mut self.held)).map(|done| done.map(|_| ())).boxed()
+    }
+
+    /// Commits the rows that are not committed yet.
+    fn finish(mut self) -> Result<()> {
+        match self.one.take() {
+            Some(sink) => sink.finish(),
+            None => block_on(self.commit()),
+        }
     }
 }
 
@@ -254,7 +275,9 @@ async fn from_parquet(session: &Session, copy: Copy, file: &Name, cancel: &Cance
         error.position = Some(file.position);
         error
     };
-    if session.host.snapshots(&[&table.text]).pop().flatten().is_none() {
+    let found = session.host.snapshots(&[&table.text]).pop().flatten();
+    let has_keys = found.as_ref().is_some_and(|table| !table.schema.dedup.is_empty());
+    if found.is_none() {
         let create = CreateTableAs {
             table: table.text,
             if_not_exists: false,
@@ -287,7 +310,7 @@ async fn from_parquet(session: &Session, copy: Copy, file: &Name, cancel: &Cance
         query,
         conflict: None,
         returning: None,
-        commit_rows: Some(COMMIT_ROWS),
+        commit_rows: has_keys.then_some(COMMIT_ROWS),
     };
     match write::insert(session, insert, cancel).await? {
         Changed::Done { rows, .. } => Ok(Changed::Done { tag: "COPY", rows }),

@@ -1,22 +1,28 @@
 //! Commits the rows of a query: INSERT and CREATE TABLE AS.
 //!
-//! An INSERT is one commit, of a list of values or of a query. INSERT BATCH n commits every n rows, for more rows than
-//! fit one commit. CREATE TABLE AS commits every [`COMMIT_ROWS`], and drops the table if it fails.
+//! Both are one commit; with many rows they are a load ([`crate::load`]). INSERT BATCH n commits every n rows. In a
+//! transaction, in tables with upsert keys and with RETURNING the rows of a statement stay in memory and are limited.
 
 use super::{Changed, Session, returning};
+use crate::load::{Load, LoadTable, Loader};
+use crate::writer::TransactionChange;
 use crate::{Error, ErrorKind, Result, SqlState};
 use futures::StreamExt;
+use futures::future::{Either, select};
 use std::collections::HashSet;
+use std::pin::pin;
+use tidalite_ingest::commit::command::{already_exists, new_schema};
 use tidalite_query::statement::{CreateTableAs, Insert, Name, OnConflict};
 use tidalite_query::{CancelToken, QueryResult, Target, to_batch};
 use tidalite_types::command::CreateTable;
 use tidalite_types::schema::{fold_name, same_name};
 use tidalite_types::{Batch, Command, TableSchema};
 
-/// Rows and bytes of one commit if a statement may have several.
+/// Rows and bytes that are passed on at a time if a statement may have several commits.
 const COMMIT_ROWS: u64 = 1_000_000;
 const COMMIT_BYTES: usize = 64 << 20;
-/// Size limit in bytes: an INSERT is held in memory until it is committed, and again in the log's record.
+/// Size limit in bytes of a statement that is no load: it is held in memory until it is committed, and again in the
+/// log's record.
 const INSERT_BYTES_MAX: usize = 512 << 20;
 
 pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelToken) -> Result<Changed> {
@@ -34,9 +40,15 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     }
     let named = targets(&table.schema, &insert.columns)?;
     let types: Vec<_> = named.iter().map(|t| t.column_type).collect();
-    let mut sink = Sink::new(session, is_new_only, insert.commit_rows);
+    let mut sink = Sink::new(session, cancel, is_new_only, insert.commit_rows);
     sink.keeps_rows = insert.returning.is_some();
     sink.only_gathers = matches!(manner, Manner::Deciding(_));
+    if table.schema.dedup.is_empty() && insert.returning.is_none() && insert.commit_rows.is_none() {
+        let of_load = || LoadTable::Existing { id: table.id, schema: table.schema.clone() };
+        sink.loader = session.host.loader().map(|loader| (loader, of_load()));
+    } else {
+        sink.has_keys = !table.schema.dedup.is_empty();
+    }
     if let Some(rows) = insert.query.literal_rows(&types) {
         let targets = checked(&insert, &table.schema, &named, rows.num_columns())?;
         sink.push(to_batch(&rows, &insert.table, targets, 0)?).await?;
@@ -188,18 +200,29 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         dedup: create.dedup.clone(),
         if_not_exists: false,
     };
-    session.host.command(Command::CreateTable(command)).await?;
-    let mut sink = Sink::new(session, false, Some(COMMIT_ROWS));
-    let filled = fill(&mut sink, result, &create.table, &targets).await;
-    let written = match filled {
-        Ok(()) => sink.finish().await.map(|(rows, _)| rows),
-        Err(error) => Err(error),
-    };
-    if written.is_err() {
-        // The first error is reported; a remaining table is visible to the client.
-        let _ = session.host.command(Command::DropTable { table: create.table, if_exists: true }).await;
+    let mut sink = Sink::new(session, cancel, false, None);
+    if session.host.is_transaction() {
+        // The limit of the transaction applies.
+        sink.commit_rows = Some(COMMIT_ROWS);
+        session.host.command(Command::CreateTable(command)).await?;
+    } else {
+        check_new(session, &command)?;
+        sink.has_keys = !command.dedup.is_empty();
+        let of_load = || LoadTable::New { create: command.clone(), replaces: false };
+        sink.loader = session.host.loader().filter(|_| !sink.has_keys).map(|loader| (loader, of_load()));
+        sink.create = Some(command);
     }
-    written
+    fill(&mut sink, result, &create.table, &targets).await?;
+    Ok(sink.finish().await?.0)
+}
+
+/// Rejects a new table before its rows are computed.
+fn check_new(session: &Session, create: &CreateTable) -> Result<()> {
+    new_schema(create.clone())?;
+    match session.host.snapshots(&[&create.name]).pop().flatten() {
+        Some(known) => Err(already_exists(&known.schema, &create.name).into()),
+        None => Ok(()),
+    }
 }
 
 /// Returns the columns of the new table.
@@ -222,33 +245,49 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
     }
 }
 
-/// Commits the rows of a statement: all at once, or in parts.
+/// Commits the rows of a statement: all at once, as a load, or in several commits.
 struct Sink<'a> {
     session: &'a Session,
+    cancel: &'a CancelToken,
     is_new_only: bool,
     commit_rows: Option<u64>,
     batches: Vec<Batch>,
     rows: u64,
     bytes: usize,
     written: u64,
+    /// Bytes of a part of the load.
+    part_bytes: usize,
     /// True if rows are only collected, and the caller commits them.
     only_gathers: bool,
+    /// The means and the table of a load, until it begins; `None` if the rows have to fit one request.
+    loader: Option<(Loader, LoadTable)>,
+    load: Option<Load>,
+    /// The table that the commit creates.
+    create: Option<CreateTable>,
+    /// True if the table has upsert keys, for errors.
+    has_keys: bool,
     /// True if the rows are returned at the end.
     keeps_rows: bool,
     kept: Vec<Batch>,
 }
 
 impl<'a> Sink<'a> {
-    fn new(session: &'a Session, is_new_only: bool, commit_rows: Option<u64>) -> Sink<'a> {
+    fn new(session: &'a Session, cancel: &'a CancelToken, is_new_only: bool, commit_rows: Option<u64>) -> Sink<'a> {
         Sink {
             session,
+            cancel,
             is_new_only,
             commit_rows,
             batches: Vec::new(),
             rows: 0,
             bytes: 0,
             written: 0,
+            part_bytes: 0,
             only_gathers: false,
+            loader: None,
+            load: None,
+            create: None,
+            has_keys: false,
             keeps_rows: false,
             kept: Vec::new(),
         }
@@ -262,21 +301,60 @@ impl<'a> Sink<'a> {
             Some(rows) if !self.only_gathers && (self.rows >= rows || self.bytes >= COMMIT_BYTES) => {
                 self.commit().await
             }
-            _ if self.bytes > INSERT_BYTES_MAX => {
-                let limit = INSERT_BYTES_MAX >> 20;
-                let mut error = Error::new(
-                    ErrorKind::Invalid,
-                    format!("the rows of one INSERT take more than the {limit} MiB that one commit may have"),
-                );
-                error.hint = Some("INSERT BATCH 1000000 INTO … commits every million rows".to_owned());
-                Err(error)
+            _ if self.load.is_some() || self.loader.is_some() => self.load_if_large().await,
+            _ if self.bytes > INSERT_BYTES_MAX => Err(self.too_large()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Passes the rows to a load if they are a part of it.
+    async fn load_if_large(&mut self) -> Result<()> {
+        if let Some((loader, _)) = &self.loader
+            && self.bytes < loader.part_bytes()
+        {
+            return Ok(());
+        }
+        if let Some((loader, table)) = self.loader.take() {
+            self.part_bytes = loader.part_bytes();
+            self.load = Some(loader.begin(table)?);
+        }
+        match &mut self.load {
+            Some(load) if self.bytes >= self.part_bytes => {
+                self.written += std::mem::take(&mut self.rows);
+                self.bytes = 0;
+                let push = pin!(load.push(std::mem::take(&mut self.batches)));
+                match select(push, pin!(self.cancel.cancelled())).await {
+                    Either::Left((pushed, _)) => pushed,
+                    Either::Right(_) => Err(self.cancel.reason().into()),
+                }
             }
             _ => Ok(()),
         }
     }
 
+    fn too_large(&self) -> Error {
+        let limit = INSERT_BYTES_MAX >> 20;
+        let message = match self.has_keys {
+            true => format!(
+                "the rows of one statement take more than the {limit} MiB that one commit to a table with upsert keys \
+                 may have"
+            ),
+            false => format!("the rows of one INSERT take more than the {limit} MiB that one commit may have"),
+        };
+        let hint = "INSERT BATCH 1000000 INTO … commits every million rows";
+        Error::new(ErrorKind::Invalid, message).with_hint(hint)
+    }
+
     async fn commit(&mut self) -> Result<()> {
         let batches = std::mem::take(&mut self.batches);
+        if let Some(create) = self.create.take() {
+            let commands = vec![Command::CreateTable(create)];
+            let change = TransactionChange { changes: Vec::new(), commands, rows: batches, unchanged: Vec::new() };
+            self.session.host.transaction(change).await?;
+            self.written += std::mem::take(&mut self.rows);
+            self.bytes = 0;
+            return Ok(());
+        }
         if batches.is_empty() {
             return Ok(());
         }
@@ -293,6 +371,13 @@ impl<'a> Sink<'a> {
 
     /// Returns the number of written rows, and the rows if they were to be kept.
     async fn finish(mut self) -> Result<(u64, Vec<Batch>)> {
+        if let Some(mut load) = self.load.take() {
+            if !self.batches.is_empty() {
+                load.push(std::mem::take(&mut self.batches)).await?;
+            }
+            load.finish().await?;
+            return Ok((self.written + self.rows, self.kept));
+        }
         self.commit().await?;
         Ok((self.written, self.kept))
     }

@@ -8,6 +8,7 @@ use super::cells::{read, to_batch};
 use super::model::{Cell, Change, Model, Row, Rows, Table};
 use super::script::TYPES;
 use super::values::{Style, cell};
+use crate::load::LoadTable;
 use crate::writer::{RowsMode, Work};
 use crate::{Database, DatabaseConfig};
 use futures::executor::block_on;
@@ -62,6 +63,25 @@ impl Writer {
 
     /// Adds rows of random values at these times.
     fn rows_at(&mut self, table: &str, types: &[ColumnType], times: Vec<i64>) {
+        let rows = self.random_rows(table, types, times);
+        self.change(Change::Rows { batches: vec![rows], may_create: true });
+    }
+
+    /// Loads rows of random values at these times, in two parts.
+    fn load_at(&mut self, table: &str, types: &[ColumnType], times: &[Vec<i64>; 2]) {
+        let parts = times.clone().map(|times| self.random_rows(table, types, times));
+        let found = self.db.all_tables().1.into_iter().find(|t| t.schema.name == table).expect("it exists");
+        let to = LoadTable::Existing { id: found.id, schema: found.schema.clone() };
+        let mut load = self.db.loader().begin(to).expect("a thread");
+        for part in &parts {
+            block_on(load.push(vec![to_batch(part)])).expect("the disk is well");
+        }
+        block_on(load.finish()).expect("the disk is well");
+        let change = Change::Rows { batches: parts.to_vec(), may_create: false };
+        self.model.apply(&change).expect("the story is sound");
+    }
+
+    fn random_rows(&mut self, table: &str, types: &[ColumnType], times: Vec<i64>) -> Rows {
         let columns: Vec<_> = types.iter().map(|t| (format!("{t}").replace(['(', ',', ')'], "_"), *t)).collect();
         let styles: Vec<Style> = types.iter().map(|_| Style::draw(&mut self.rng)).collect();
         let cells = (0..times.len()).map(|row| -> Row {
@@ -69,8 +89,7 @@ impl Writer {
             Arc::new(values.collect())
         });
         let cells = cells.collect();
-        let rows = Rows { table: table.to_owned(), columns, cells, timestamps: Some((TimeUnit::Nanos, times)) };
-        self.change(Change::Rows { batches: vec![rows], may_create: true });
+        Rows { table: table.to_owned(), columns, cells, timestamps: Some((TimeUnit::Nanos, times)) }
     }
 
     fn tell(&mut self) {
@@ -105,12 +124,18 @@ impl Writer {
             let id = self.db.all_tables().1.iter().find(|t| t.schema.name == "everywhere").map(|t| t.id);
             self.db.jobs().merge_now(id.expect("it has rows")).expect("the disk is well");
         }
+        // Segments of a load that the checkpoint names.
+        let times = [0, 15].map(|minute| (0..70).map(|row| START + (minute * 60 + row * 20) * SECOND).collect());
+        self.load_at("everywhere", &some, &times);
         self.change(Change::Command(Command::RenameTable { table: "created".into(), to: "renamed".into() }));
         self.rows("renamed", &some, 50, START, 7 * SECOND);
         self.rows("dropped", &some, 10, START, SECOND);
         self.db.jobs().checkpoint_now().expect("the disk is well");
         self.rows("every type", &TYPES, 20, START, 1800 * SECOND);
         self.rows("in the log only", &some, 40, START, 3600 * SECOND);
+        // Segments that only the log names.
+        self.load_at("in the log only", &some, &times);
+        self.rows("in the log only", &some, 10, START, 3600 * SECOND);
         self.change(Change::Command(Command::DropTable { table: "dropped".into(), if_exists: false }));
         let column = "DOUBLE".to_owned();
         self.change(Change::Command(Command::DropColumn { table: "renamed".into(), column }));

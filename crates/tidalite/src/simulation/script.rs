@@ -12,6 +12,8 @@ use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit, Ttl};
 pub enum Action {
     /// Commits that reach the log together, in this order.
     Commit(Vec<Change>),
+    /// A load of these parts, unless the table does not exist or has upsert keys.
+    Load(Vec<Rows>),
     /// Drops partitions older than a TTL.
     Expire,
     /// The same, then merges everything and writes a checkpoint.
@@ -175,6 +177,7 @@ impl Script {
             52..55 => Action::PowerLoss { survivor: self.rng.u64(..) },
             55..60 => Action::Expire,
             60..63 => Action::Compact(self.table_name()),
+            63..70 => self.load(model),
             _ => {
                 // The grouping of large commits depends on the time of syncs.
                 let is_group = !self.plan.has_large_commits && self.rng.u32(..4) == 0;
@@ -242,6 +245,14 @@ impl Script {
         let change = Change::Transaction(changes);
         let _ = schemas.0.apply(&change);
         change
+    }
+
+    fn load(&mut self, model: &Model) -> Action {
+        let schemas = Schemas::of(model);
+        let mut parts: Vec<Rows> = (0..self.rng.usize(1..12)).map(|_| self.rows(&schemas)).collect();
+        let table = parts[0].table.clone();
+        parts.retain(|part| part.table == table);
+        Action::Load(parts)
     }
 
     fn rewrite(&mut self, model: &Model) -> Option<Change> {

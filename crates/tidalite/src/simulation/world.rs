@@ -8,6 +8,7 @@ use super::model::{Change, Model, Rewrite, Rows, Table};
 use super::script::{Action, Fault, Plan};
 use super::sql;
 use crate::config::Durability;
+use crate::load::LoadTable;
 use crate::writer::{RowChange, RowsMode, Work};
 use crate::{Database, DatabaseConfig, Error, ErrorKind, Isolation};
 use futures::executor::block_on;
@@ -18,6 +19,7 @@ use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::late::late_of;
 use tidalite_storage::{Mask, TableSnapshot};
+use tidalite_types::schema::same_name;
 use tidalite_types::{Command, PartitionBy, TableId};
 
 pub struct World {
@@ -113,6 +115,7 @@ impl World {
     pub fn step(&mut self, action: &Action) -> Result<(), String> {
         match action {
             Action::Commit(changes) => self.commit(changes),
+            Action::Load(parts) => self.load(parts),
             Action::Expire => self.expire(),
             Action::Settle => {
                 self.expire()?;
@@ -200,6 +203,29 @@ impl World {
         self.counts.calls += changes.len() as u64;
         let may_fail = self.note_failures();
         self.answered(changes, answers, may_fail)
+    }
+
+    /// Loads rows, as one commit.
+    fn load(&mut self, parts: &[Rows]) -> Result<(), String> {
+        let Some(first) = parts.first() else { return Ok(()) };
+        let found = self.db().all_tables().1.into_iter().find(|t| same_name(&t.schema.name, &first.table));
+        let Some(found) = found.filter(|found| found.schema.dedup.is_empty()) else { return Ok(()) };
+        self.counts.calls += 1;
+        let loaded = self.db().loader().begin(LoadTable::Existing { id: found.id, schema: found.schema.clone() });
+        let loaded = loaded.and_then(|mut load| {
+            parts.iter().try_for_each(|part| block_on(load.push(vec![to_batch(part)])))?;
+            block_on(load.finish()).map(drop)
+        });
+        let may_fail = self.note_failures();
+        let loaded = loaded.map_err(|mut error| {
+            // The merge before the load, and reads of footers by the commit.
+            if may_fail && error.kind == ErrorKind::NotFound && self.could_not_read {
+                error.kind = ErrorKind::Unavailable;
+            }
+            error
+        });
+        let change = Change::Rows { batches: parts.to_vec(), may_create: false };
+        self.answered(vec![&change], vec![loaded], may_fail)
     }
 
     /// Handles the answers of commits that reached the log together.

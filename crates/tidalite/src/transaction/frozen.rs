@@ -6,6 +6,7 @@ use super::pinned::Pinned;
 use crate::Result;
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
+use crate::load::Loader;
 use crate::session::{Host, RefreshNote};
 use crate::writer::{RowChange, TransactionChange};
 use futures::future::BoxFuture;
@@ -33,6 +34,10 @@ impl Host for FrozenHost {
 
     fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>> {
         self.host.insert_new(batches)
+    }
+
+    fn loader(&self) -> Option<Loader> {
+        None
     }
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {

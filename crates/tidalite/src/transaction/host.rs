@@ -6,6 +6,7 @@ use super::pinned::Pinned;
 use super::{Isolation, commit, not_in_transaction};
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
+use crate::load::Loader;
 use crate::session::{Changing, Host, RefreshNote};
 use crate::shared::lock;
 use crate::writer::{RowChange, TransactionChange, not_serializable};
@@ -249,6 +250,10 @@ impl Host for TransactionHost {
 
     fn insert_new(&self, batches: Vec<Batch>) -> BoxFuture<'static, Result<u64>> {
         ready(self.write(|overlay| overlay.insert(batches, Wins::First))).boxed()
+    }
+
+    fn loader(&self) -> Option<Loader> {
+        None
     }
 
     fn command(&self, command: Command) -> BoxFuture<'static, Result<Txn>> {

@@ -61,7 +61,8 @@ pub(super) struct Views<'a> {
 
 impl<'a> Views<'a> {
     pub fn new(shared: &'a Shared) -> Views<'a> {
-        Views { shared, gate: None, adopted: HashMap::new(), versions: Versions::default() }
+        let versions = Versions::with_store(shared.store.clone());
+        Views { shared, gate: None, adopted: HashMap::new(), versions }
     }
 
     /// Prevents the publication of merges from here on.

@@ -39,17 +39,20 @@ impl Publisher {
         let is_followed = self.note_times(catalog, &accepted);
         {
             // A merge must not be between its manifest edit and its publication while its rows are removed.
-            let removes =
-                |op: &Op| matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
+            // A load makes merges of its table invalid in the same way.
+            let removes = |op: &Op| {
+                let removes_rows = matches!(op, Op::Truncate { .. } | Op::DropPartitions { .. } | Op::DropTable { .. });
+                removes_rows || matches!(op, Op::Attach { .. })
+            };
             let _manifest = accepted.iter().flat_map(|a| &a.ops).any(removes).then(|| self.shared.lock_manifest());
             let mut versions = self.shared.tables.write();
-            for Accepted { txn, ops, bytes, refused, changed, failed, reply } in accepted {
+            for Accepted { txn, ops, bytes, refused, changed, failed, runs, reply } in accepted {
                 self.shared.counters.rows_committed.fetch_add(rows_of(&ops), Relaxed);
                 self.shared.counters.commits.fetch_add(u64::from(!ops.is_empty()), Relaxed);
                 publish(&mut versions, catalog, txn, ops);
                 match failed {
                     Some(error) => drop(reply.send(Err(error))),
-                    None => answers.push((bytes, reply, Committed { txn, refused, changed })),
+                    None => answers.push((bytes, reply, Committed { txn, refused, changed, runs, table: None })),
                 }
             }
         }
