@@ -1,12 +1,12 @@
 //! Arrays, rows, subscripts and parts of structs.
 
 use super::names::folded;
+use super::number_types::typed_items;
 use super::operators::text;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::functions::array_part;
-use crate::plan::with_doubles;
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Cast;
@@ -48,8 +48,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn array_of(&self, items: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
-        let items = with_typed_nulls(items, schema)?;
-        let mut items = with_doubles(&items, schema).unwrap_or(items);
+        let mut items = typed_items(with_typed_nulls(items, schema)?, schema)?;
         for planner in self.state.expr_planners() {
             match planner.plan_array_literal(items, schema)? {
                 PlannerResult::Planned(expr) => return Ok(expr),

@@ -5,7 +5,7 @@
 //!
 //! Reading order:
 //!
-//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`].
+//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`number_types`].
 //! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`].
 //! - Tidalite's clauses: [`time_series`], [`window_join`], [`sequences`].
 //! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`], [`types`] and
@@ -22,6 +22,7 @@ mod joins;
 mod labels;
 mod literals;
 mod names;
+mod number_types;
 mod operators;
 mod order;
 mod parameters;

@@ -8,7 +8,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, cast, lit};
 use tidalite_sql::Span;
 use tidalite_types::ErrorKind;
 
@@ -51,10 +51,8 @@ impl Binder<'_> {
             Parameter::Null => Expr::Literal(ScalarValue::Null, None),
             Parameter::Boolean(value) => lit(*value),
             Parameter::Long(value) => lit(*value),
-            Parameter::Double(value) if value.is_finite() && value.is_sign_positive() => {
-                return self.number(&format!("{value:?}"), false, span);
-            }
-            Parameter::Double(value) => lit(*value),
+            // A value of type DOUBLE, also beside a DECIMAL, unlike a literal.
+            Parameter::Double(value) => cast(lit(*value), DataType::Float64),
             Parameter::Decimal(digits) => return self.decimal_parameter(digits, span),
             Parameter::Text(value) => text(value.as_str()),
             Parameter::Bytes(value) => lit(value.clone()),

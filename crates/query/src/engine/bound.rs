@@ -62,10 +62,14 @@ fn constant(field: &FieldRef, value: &Parameter) -> Option<ScalarValue> {
         }
         // Zeros are compared otherwise than other numbers.
         (Parameter::Double(v), DataType::Float64) if v.is_finite() && *v != 0.0 => Some(ScalarValue::Float64(Some(*v))),
+        (Parameter::Decimal(digits), DataType::Float64) => {
+            digits.parse().ok().filter(|v: &f64| v.is_finite() && *v != 0.0).map(|v| ScalarValue::Float64(Some(v)))
+        }
         (_, DataType::Decimal128(precision, scale)) => {
             let number = match value {
                 Parameter::Long(v) => Decimal::from_integer((*v).into()),
-                Parameter::Double(v) => Decimal::from_double(*v)?,
+                // Other decimals are compared as doubles.
+                Parameter::Double(v) if u32::from(*precision) <= f64::DIGITS => Decimal::from_double(*v)?,
                 Parameter::Decimal(digits) => Decimal::parse(digits)?,
                 _ => return None,
             };

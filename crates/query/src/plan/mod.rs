@@ -40,6 +40,7 @@ mod merged_windows;
 mod multiset;
 mod named_once;
 mod never_true;
+mod number_types;
 mod operators;
 mod ordered_aggregates;
 mod physical;
@@ -73,7 +74,7 @@ pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
 pub(crate) use distinct_groups::DistinctGroups;
 pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
-pub(crate) use exact_numbers::{exact_numbers, with_doubles};
+pub(crate) use exact_numbers::{exact_expr, exact_numbers};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
@@ -94,6 +95,9 @@ pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use never_true::NeverTrue;
+pub(crate) use number_types::{
+    has_decimal_and_double, is_fraction, members_have_fractions, typed_comparison, typed_members, with_doubles,
+};
 pub(crate) use operators::Operators;
 pub(crate) use ordered_aggregates::{in_order_of_time, needs_time};
 pub(crate) use physical::Planner;
