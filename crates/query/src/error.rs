@@ -10,6 +10,9 @@ use parquet::errors::ParquetError;
 use std::sync::Arc;
 use tidalite_types::{ErrorKind, SqlState};
 
+/// The words before the name of a setting in the errors of a statement's memory pool.
+pub(crate) const SETTING: &str = ", the setting ";
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Texts are as in PostgreSQL: lower case, no full stop, the object named.
@@ -41,14 +44,17 @@ impl Error {
     }
 
     /// Creates the error for a text that is no value of a type.
+    pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
+        let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
+        error.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION)
+    }
+
+    /// Creates the error for a text that is no value of a type of dates or times.
     ///
     /// A date with a month or day that does not exist has PostgreSQL's code for it.
-    pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
-        let is_time = type_name == "DATE" || type_name.starts_with("TIME");
-        let is_overflow = is_time && is_date_shaped(text.trim());
-        let code = if is_overflow { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState::INVALID_TEXT_REPRESENTATION };
-        let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
-        error.about(format!("'{text}")).with_code(code)
+    pub(crate) fn invalid_time(type_name: &str, text: &str) -> Error {
+        let error = Error::invalid_text(type_name, text);
+        if is_date_shaped(text.trim()) { error.with_code(SqlState::DATETIME_FIELD_OVERFLOW) } else { error }
     }
 
     /// Creates the error for a sum of integers that may exceed 64 bits.
@@ -205,7 +211,7 @@ pub(crate) fn operation(operator: &str) -> Option<&'static str> {
 
 fn out_of_memory(message: &str) -> Error {
     // The texts of the pool of a statement name the setting; others name operators and settings of DataFusion.
-    let text = match message.contains(", the setting ") {
+    let text = match message.contains(SETTING) {
         true => format!("out of memory for this query: {}", worded(message)),
         false => "out of memory for this query".to_owned(),
     };

@@ -70,7 +70,8 @@ fn casts(message: &str) -> Option<Error> {
     if let Some((_, rest)) = cast_text {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        return Some(Error::invalid_text(&sql_type(name), text));
+        let invalid = if is_time(name) { Error::invalid_time } else { Error::invalid_text };
+        return Some(invalid(&sql_type(name), text));
     }
     if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {
         return Some(Error::invalid_text("INTERVAL", text));

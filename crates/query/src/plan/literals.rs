@@ -247,7 +247,7 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
     let refused = || Error::invalid_text(&door::type_name(field), text);
     Ok(match (door::column_type(field), field.data_type()) {
         (Some(ColumnType::Timestamp(unit)), DataType::Timestamp(_, None)) => {
-            Some(timestamp(text, unit).ok_or_else(refused)?)
+            Some(timestamp(text, unit).ok_or_else(|| Error::invalid_time(&door::type_name(field), text))?)
         }
         (Some(ColumnType::Uuid), DataType::FixedSizeBinary(16)) => {
             let bytes = door::batches::uuid_bytes(text).ok_or_else(refused)?;

@@ -583,7 +583,7 @@ fn time_of_text(
     ) = &inner
     {
         let Some((ticks, _)) = parse_timestamp(text, unit) else {
-            return Err(Error::invalid_text(&door::type_name(&field), text).into());
+            return Err(Error::invalid_time(&door::type_name(&field), text).into());
         };
         let value = match unit {
             TimeUnit::Millis => ScalarValue::TimestampMillisecond(Some(ticks), None),
