@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. All other crates use this one; it uses none of them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`], [`text`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -16,6 +16,7 @@ pub mod interval;
 pub mod pg_type;
 pub mod schema;
 mod sqlstate;
+pub mod text;
 pub mod time;
 pub mod ttl;
 pub mod view;

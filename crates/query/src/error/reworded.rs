@@ -2,7 +2,7 @@
 //! what in the statement they are about.
 
 use super::Error;
-use super::types::{sql_type, sql_types};
+use super::types::{is_time, sql_type, sql_types};
 use tidalite_types::{ErrorKind, SqlState};
 
 const NO_FUNCTION: &str = "no function of that name takes such arguments; a cast may help";
@@ -70,7 +70,7 @@ fn casts(message: &str) -> Option<Error> {
     if let Some((_, rest)) = cast_text {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        let invalid = if is_time(name) { Error::invalid_time } else { Error::invalid_text };
+        let invalid: fn(&str, &str) -> Error = if is_time(name) { Error::invalid_time } else { Error::invalid_text };
         return Some(invalid(&sql_type(name), text));
     }
     if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {

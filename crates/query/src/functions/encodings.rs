@@ -11,8 +11,8 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::Result;
-use std::fmt::Write;
 use std::sync::Arc;
+use tidalite_types::text::hex_digits;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
@@ -139,18 +139,13 @@ fn from_base64(call: &Call) -> Result<ArrayRef> {
 
 fn sha1(call: &Call) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(call.rows);
-    let mut text = String::new();
     for row in 0..call.rows {
         let Some(bytes) = bytes(&call.columns[0], row) else {
             out.append_null();
             continue;
         };
-        text.clear();
-        for byte in ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref().iter() {
-            // Writing to a String never fails.
-            let _ = write!(text, "{byte:02x}");
-        }
-        out.append_value(&text);
+        let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes);
+        out.append_value(hex_digits(digest.as_ref()));
     }
     Ok(Arc::new(out.finish()))
 }

@@ -20,6 +20,7 @@ use datafusion::common::{DataFusionError, Result};
 use std::sync::Arc;
 use tidalite_types::Interval;
 use tidalite_types::interval::{DAY_NANOS, IntervalError};
+use tidalite_types::text::hex_digits;
 
 /// `__cast(value, NULL of the target type)`.
 pub(crate) const CAST: &str = "__cast";
@@ -289,8 +290,7 @@ fn intervals_of_texts(texts: &StringViewArray, to: &DataType, is_tried: bool) ->
 
 fn bytes_keys(call: &Call) -> Result<ArrayRef> {
     let bytes = cast(&call.columns[0], &DataType::BinaryView)?;
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let texts = bytes.as_binary_view().iter().map(|bytes| bytes.map(digits));
+    let texts = bytes.as_binary_view().iter().map(|bytes| bytes.map(hex_digits));
     Ok(Arc::new(texts.collect::<StringViewArray>()))
 }
 

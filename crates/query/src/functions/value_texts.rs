@@ -12,9 +12,9 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, Stri
 use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::Result;
-use std::fmt::Write;
 use std::sync::Arc;
 use tidalite_types::Interval;
+use tidalite_types::text::{hex_digits, quote_array_item};
 
 pub(crate) const ARRAY_OUT: &str = "array_out";
 pub(crate) const BYTES_OUT: &str = "byteaout";
@@ -68,44 +68,27 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
 /// Returns `{a,"b c",NULL,{…}}`.
 fn list(items: &ArrayRef) -> Result<String> {
     let is_nested = matches!(items.data_type(), DataType::List(_));
-    let mut out = String::from("{");
+    let mut out = vec![b'{'];
     for row in 0..items.len() {
         if row > 0 {
-            out.push(',');
+            out.push(b',');
         }
-        match text_of(items, row)? {
-            None => out.push_str("NULL"),
-            Some(text) if is_nested || is_plain(&text) => out.push_str(&text),
-            Some(text) => {
-                out.push('"');
-                for c in text.chars() {
-                    if matches!(c, '"' | '\\') {
-                        out.push('\\');
-                    }
-                    out.push(c);
-                }
-                out.push('"');
-            }
+        let Some(text) = text_of(items, row)? else {
+            out.extend_from_slice(b"NULL");
+            continue;
+        };
+        let start = out.len();
+        out.extend_from_slice(text.as_bytes());
+        if !is_nested {
+            quote_array_item(&mut out, start);
         }
     }
-    out.push('}');
-    Ok(out)
-}
-
-/// Returns true if an item of an array needs no quotes.
-fn is_plain(text: &str) -> bool {
-    let is_special = |c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_ascii_whitespace();
-    !text.is_empty() && !text.eq_ignore_ascii_case("null") && !text.contains(is_special)
+    out.push(b'}');
+    String::from_utf8(out).map_err(|_| Error::internal("the text of an array is not UTF-8").into())
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(2 + 2 * bytes.len());
-    out.push_str("\\x");
-    for byte in bytes {
-        // Writing to a String never fails.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    format!("\\x{}", hex_digits(bytes))
 }
 
 fn bytes(call: &Call) -> Result<ArrayRef> {

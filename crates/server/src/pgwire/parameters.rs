@@ -8,6 +8,7 @@ use super::reply::Report;
 use tidalite::Parameter;
 use tidalite::types::ColumnType;
 use tidalite::types::pg_type::{self, PgType};
+use tidalite::types::text::hex_digits;
 use tidalite::types::time::{TimeUnit, format_timestamp};
 
 /// From 1970-01-01 to 2000-01-01.
@@ -133,7 +134,7 @@ fn binary(pg_type: PgType, bytes: &[u8]) -> Option<Parameter> {
         }
         pg_type::UUID => {
             let bytes: [u8; 16] = bytes.try_into().ok()?;
-            let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let digits = hex_digits(&bytes);
             let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
             Parameter::Typed(parts.join("-"), ColumnType::Uuid)
         }
