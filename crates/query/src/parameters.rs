@@ -206,9 +206,7 @@ fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
             None => out.push(Token::Number(digits.clone(), false)),
         },
         Parameter::Text(value) => out.push(text(value)),
-        Parameter::Bytes(value) => {
-            out.push(Token::HexStringLiteral(hex_digits(value)))
-        }
+        Parameter::Bytes(value) => out.push(Token::HexStringLiteral(hex_digits(value))),
         Parameter::Typed(value, _) | Parameter::Of(value, _) if is_insert => out.push(text(value)),
         Parameter::Of(value, of) => cast(out, text(value), of.sql_name),
         Parameter::Typed(value, column_type) => cast(out, text(value), &sql_name(*column_type)),

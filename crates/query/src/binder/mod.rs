@@ -55,12 +55,12 @@ use tidalite_sql::{Span, ast};
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub query: ast::Query,
-    pub arguments: Arguments,
+    pub parameters: Parameters,
 }
 
 /// The values or the types of the parameters `$1`, `$2`, ….
 #[derive(Clone, Debug)]
-pub(crate) enum Arguments {
+pub(crate) enum Parameters {
     Values(Vec<Parameter>),
     /// A query that is only described has types, as far as they are known.
     Types(Vec<Option<FieldRef>>),
@@ -107,7 +107,7 @@ struct Binder<'a> {
     tables: &'a Tables,
     /// The text of the statement, from which columns take their names.
     text: &'a str,
-    arguments: &'a Arguments,
+    parameters: &'a Parameters,
 }
 
 /// Builds the plan of a query.
@@ -117,10 +117,10 @@ struct Binder<'a> {
 /// # Errors
 /// The query is not valid, or has a form that the binder does not know yet.
 pub(crate) fn bind(state: &SessionState, tables: &Tables, text: &str, tree: &Tree) -> Result<LogicalPlan> {
-    let binder = Binder { state, tables, text, arguments: &tree.arguments };
+    let binder = Binder { state, tables, text, parameters: &tree.parameters };
     let plan = binder.statement(&tree.query, &Env::default())?;
-    match tree.arguments {
-        Arguments::Values(_) => Ok(plan),
-        Arguments::Types(_) => Ok(parameters::with_inferred_types(plan)?),
+    match tree.parameters {
+        Parameters::Values(_) => Ok(plan),
+        Parameters::Types(_) => Ok(parameters::with_inferred_types(plan)?),
     }
 }

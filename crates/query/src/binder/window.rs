@@ -6,7 +6,7 @@ use super::names::folded;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::WITHOUT_FRAME;
-use crate::functions::{excluding as exclusions, nested};
+use crate::functions::{excluding as exclusions, nested, shifts};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
@@ -98,9 +98,10 @@ impl Binder<'_> {
             null_treatment,
             distinct,
         };
-        match matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..))) {
-            true if matches!(name.as_str(), "lag" | "lead") => self.neighbour_or_default(raw),
-            _ => self.planned_window(raw),
+        let has_default = matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..)));
+        match has_default && shifts::is_shift(&raw.func_def) {
+            true => self.neighbour_or_default(raw),
+            false => self.planned_window(raw),
         }
     }
 

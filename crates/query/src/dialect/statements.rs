@@ -128,7 +128,7 @@ impl Input<'_> {
         }
         let if_exists = self.take_all(&["if", "exists"]);
         let commands = self.tables(|table| Command::DropTable { table, if_exists })?;
-        self.behavior();
+        self.drop_behavior();
         Ok(Statement::Commands { tag: "DROP TABLE", commands })
     }
 
@@ -160,7 +160,7 @@ impl Input<'_> {
         let commands = self.tables(|table| Command::Truncate { table })?;
         // No column has a sequence.
         let _ = self.take_all(&["restart", "identity"]) || self.take_all(&["continue", "identity"]);
-        self.behavior();
+        self.drop_behavior();
         Ok(Statement::Commands { tag: "TRUNCATE TABLE", commands })
     }
 
@@ -174,7 +174,7 @@ impl Input<'_> {
     }
 
     /// Accepts CASCADE or RESTRICT where nothing depends on the object.
-    pub(super) fn behavior(&mut self) {
+    pub(super) fn drop_behavior(&mut self) {
         let _ = self.take("cascade") || self.take("restrict");
     }
 

@@ -3,10 +3,10 @@
 //!
 //! The window operators evaluate a batch without a pause. An aggregate with a large result, such as `array_agg` over all
 //! preceding rows, takes gigabytes and minutes for the rows of one batch; the statement is checked before each row. An
-//! aggregate that cannot remove a row from its state is computed anew for each frame ([`Recomputed`]).
+//! aggregate that cannot remove a row from its state is computed anew for each frame ([`RecomputingAccumulator`]).
 
 use super::accumulators::AccumulatorFactory;
-use super::recomputed::Recomputed;
+use super::recomputed::RecomputingAccumulator;
 use crate::engine::check_current;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -119,7 +119,7 @@ impl AggregateUDFImpl for Stoppable {
         let factory = AccumulatorFactory::new(self.0.clone(), &args);
         match self.inner().create_sliding_accumulator(args) {
             Ok(sliding) if sliding.supports_retract_batch() => Ok(Box::new(Checked(sliding))),
-            _ => Ok(Box::new(Checked(Box::new(Recomputed::try_new(factory)?)))),
+            _ => Ok(Box::new(Checked(Box::new(RecomputingAccumulator::try_new(factory)?)))),
         }
     }
 
