@@ -52,7 +52,7 @@ impl Binder<'_> {
         let is_key = |key: &&ast::Expr| !matches!(key.kind, ExprKind::Literal(_));
         let keys = window.partition_by.iter().filter(is_key);
         let mut partition_by = keys.map(|key| self.expr(key, inner)).collect::<Result<Vec<_>>>()?;
-        // A constant partitions nothing; the stock planner fails for some.
+        // A constant partitions nothing. Workaround for DataFusion 55 (DF-75): its planner fails for some constants.
         partition_by.retain(|key| !is_constant(key));
         let mut order_by = self.inner_order(window.order_by, inner)?;
         let frame = self.frame(window.frame, &mut order_by, place)?;
