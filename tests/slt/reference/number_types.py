@@ -57,7 +57,7 @@ CONDITIONS = [
 # The values of sub-queries that are no constants.
 SUBQUERIES = ["{0} IN (SELECT n.{1} FROM nt n)", "{0} NOT IN (SELECT n.{1} FROM nt n WHERE n.{1} IS NOT NULL)", "{0} <= ALL (SELECT n.{1} FROM nt n WHERE n.{1} IS NOT NULL)",
               "{0} > ANY (SELECT n.{1} FROM nt n UNION ALL SELECT n.{2} FROM nt n)", "{0} = (SELECT max(n.{1}) FROM nt n)"]
-PAIRS = ["{0} = {1}", "{0} < {1}", "{0} IS DISTINCT FROM {1}", "nullif({0}, {1})", "coalesce({0}, {1})", "{0} + {1}", "{0} * {1}", "lag({0}, 1, {1}) OVER (ORDER BY k)"]
+PAIRS = ["{0} = {1}", "{0} < {1}", "{0} IS DISTINCT FROM {1}", "nullif({0}, {1})", "coalesce({0}, {1})", "(ARRAY[{0}] || ARRAY[{1}])[k % 2 + 1]", "{0} + {1}", "{0} * {1}", "lag({0}, 1, {1}) OVER (ORDER BY k)"]
 # A volatile value is evaluated once.
 VOLATILE = ["CASE {0} + (random() * 0)::numeric(10, 2) WHEN {1} THEN 'second' WHEN {2} THEN 'third' ELSE 'none' END",
             "{0} + (random() * 0)::numeric(10, 2) IN ({1}, {2})", "{0} + (random() * 0)::numeric(10, 2) BETWEEN {1} AND {2}"]

@@ -168,7 +168,9 @@ impl Binder<'_> {
         let is_nanos = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, None));
         let is_seconds = is_nanos && value.get_type(&place.scope.schema)? == DataType::Int64;
         let from = value.get_type(&place.scope.schema)?;
-        if let Some(name) = text_cast(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..))) {
+        if let Some(name) =
+            value_texts::cast_function(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..)))
+        {
             return self.scalar_call(name, vec![value]);
         }
         let value = match is_seconds {
@@ -238,16 +240,4 @@ fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
         return parts.into_iter().reduce(join).ok_or_else(missing);
     }
     halves(parts, &join).ok_or_else(missing)
-}
-
-/// Returns the function of a cast between text and an array or bytes.
-fn text_cast(from: &DataType, to: &DataType) -> Option<&'static str> {
-    let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
-    match (from, to) {
-        (DataType::List(_), to) if is_text(to) => Some(value_texts::ARRAY_OUT),
-        (from, to) if is_bytes(from) && is_text(to) => Some(value_texts::BYTES_OUT),
-        (from, to) if is_text(from) && is_bytes(to) => Some(value_texts::BYTES_IN),
-        _ => None,
-    }
 }

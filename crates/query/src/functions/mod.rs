@@ -4,6 +4,7 @@
 mod accumulators;
 pub(crate) mod adjusted;
 mod administration;
+pub(crate) mod array_casts;
 pub(crate) mod array_elements;
 pub(crate) mod array_part;
 mod array_values;

@@ -35,6 +35,18 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     },
 ];
 
+/// Returns the function of a cast between text and an array or bytes.
+pub(crate) fn cast_function(from: &DataType, to: &DataType) -> Option<&'static str> {
+    let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
+    match (from, to) {
+        (DataType::List(_), to) if is_text(to) => Some(ARRAY_OUT),
+        (from, to) if is_bytes(from) && is_text(to) => Some(BYTES_OUT),
+        (from, to) if is_text(from) && is_bytes(to) => Some(BYTES_IN),
+        _ => None,
+    }
+}
+
 fn texts(call: &Call) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(call.rows);
     for row in 0..call.rows {

@@ -6,7 +6,7 @@
 
 use super::settled::{self, call};
 use crate::door::{self, timestamps::parse_timestamp};
-use crate::functions::{identifiers, json};
+use crate::functions::{array_casts, identifiers, json};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -163,11 +163,16 @@ fn is_identifier(field: &Field) -> bool {
 /// A cast between text and a UUID or an IPv4 address.
 fn identifier_cast(
     expr: &Expr,
-    field: &Field,
+    field: &FieldRef,
     (to_uuid, to_ipv4): (&str, &str),
     schema: &DFSchema,
 ) -> DFResult<Option<Expr>> {
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
+    if let (DataType::List(from), DataType::List(item)) = (given.data_type(), field.data_type()) {
+        let (element, elements) = array_casts::element(from)?;
+        let cast = identifier_cast(&element, item, (to_uuid, to_ipv4), &elements)?;
+        return Ok(cast.map(|cast| array_casts::call(expr.clone(), from, cast, field)));
+    }
     let (from, to) = (door::column_type(&given), door::column_type(field));
     if settled::is_text(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
         let text = with_text(expr.clone(), schema)?;
