@@ -2,7 +2,7 @@
 //!
 //! No files, no threads, no clock, no SQL. All other crates use this one; it uses none of them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`jsonb`], [`ttl`], [`uuid`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -13,11 +13,13 @@ pub mod command;
 pub mod error;
 pub mod ids;
 pub mod interval;
+pub mod jsonb;
 pub mod pg_type;
 pub mod schema;
 mod sqlstate;
 pub mod time;
 pub mod ttl;
+pub mod uuid;
 pub mod view;
 pub mod views;
 

@@ -382,6 +382,9 @@ fn json_is_checked_and_kept_as_written() {
     ] {
         assert_fails(&text(&[bad]), Json, 0, &format!("invalid input syntax for type JSON: {bad:?}"));
     }
+    let spaced = text(&["{ \"b\":1, \"a\" : [] }", "1e1"]);
+    assert_values(&spaced, Jsonb, Values::Views(views(&["{\"a\": [], \"b\": 1}", "10"])));
+    assert_fails(&text(&["{}", "{"]), Jsonb, 1, "invalid input syntax for type JSONB: \"{\"");
     let stored = column(Json, Values::Views(views(&["{}"])));
     assert_text(&stored, &["{}"]);
     assert_fails(&stored, US, 0, "cannot cast value \"{}\" of type JSON to type TIMESTAMP");
@@ -458,6 +461,7 @@ fn nulls_stay_and_are_never_looked_at() {
         Uuid,
         Ipv4,
         Json,
+        Jsonb,
     ];
     for from in all {
         let mut nulls = column(from, Column::nulls(from.physical(), 3).values);

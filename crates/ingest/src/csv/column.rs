@@ -204,7 +204,7 @@ impl Builder {
                 Some(end)
             }
             Data::Skipped | Data::Symbol(..) | Data::Text(_)
-                if first != quote && self.column_type != ColumnType::Json =>
+                if first != quote && !matches!(self.column_type, ColumnType::Json | ColumnType::Jsonb) =>
             {
                 let end = at + memchr2(delimiter, b'\n', &input[at..])?;
                 // Fields with a carriage return, or that may be a NULL string, use the general path.
@@ -343,9 +343,18 @@ impl Builder {
                 v.push(&value);
             }
             Data::Symbol(..) | Data::Text(_) => {
-                if self.column_type == ColumnType::Json {
-                    json::check(text)?;
-                }
+                let normalized;
+                let text = match self.column_type {
+                    ColumnType::Json => {
+                        json::check(text)?;
+                        text
+                    }
+                    ColumnType::Jsonb => {
+                        normalized = text::jsonb(text)?;
+                        normalized.as_str()
+                    }
+                    _ => text,
+                };
                 if !self.take_text(text.as_bytes()) {
                     return Err(Problem::Room);
                 }

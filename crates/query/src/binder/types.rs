@@ -127,7 +127,8 @@ fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
             timestamp(numbers, has_zone, written)
         }
         ("uuid", []) => column(ColumnType::Uuid),
-        ("json" | "jsonb", []) => column(ColumnType::Json),
+        ("json", []) => column(ColumnType::Json),
+        ("jsonb", []) => column(ColumnType::Jsonb),
         ("binary" | "bytea", []) => column(ColumnType::Binary),
         ("regclass", []) => Ok(Some((true, Arc::new(door::pg_field("", pg_type::REGCLASS))))),
         (name, []) => match of_catalog(name) {

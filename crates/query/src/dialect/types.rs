@@ -62,7 +62,6 @@ impl Input<'_> {
             "decimal" | "numeric" => DECIMAL_DEFAULT,
             "char" | "character" | "bpchar" | "citext" | "name" => ColumnType::Varchar,
             "float" => ColumnType::Double,
-            "jsonb" => ColumnType::Json,
             name => match ColumnType::from_sql_name(name) {
                 Some(base) => base,
                 None => return self.error(format!("type \"{name}\" does not exist")),
@@ -178,7 +177,8 @@ impl TypePlanner for SqlTypes {
                 ColumnType::from_sql_name(name)
             }
             ast::DataType::Uuid => Some(ColumnType::Uuid),
-            ast::DataType::JSON | ast::DataType::JSONB => Some(ColumnType::Json),
+            ast::DataType::JSON => Some(ColumnType::Json),
+            ast::DataType::JSONB => Some(ColumnType::Jsonb),
             ast::DataType::Binary(None) | ast::DataType::Bytea => Some(ColumnType::Binary),
             ast::DataType::Array(
                 ast::ArrayElemTypeDef::SquareBracket(inner, _) | ast::ArrayElemTypeDef::AngleBracket(inner),

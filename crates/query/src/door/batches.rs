@@ -4,7 +4,7 @@ use super::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
-use crate::functions::json::{is_deeper, too_deep};
+use crate::functions::json::{self, is_deeper, too_deep};
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -55,6 +55,7 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::Ipv4 => parsed(array, target, rows_before, 4, ipv4_bits, Values::U32)?,
         ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
         ColumnType::Json => json(array, target, rows_before)?,
+        ColumnType::Jsonb => jsonb(array, target, rows_before)?,
         ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
         ColumnType::Date if is_text(array) => dates(array, target, rows_before)?,
         ColumnType::Date if array.data_type().is_integer() => days(array, target, rows_before)?,
@@ -416,6 +417,18 @@ fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
         }
     }
     Ok(with_nulls(Values::Views(views(strings.iter().map(|v| v.map(str::as_bytes)), target)?), text.nulls()))
+}
+
+/// Texts of JSON documents as JSONB values.
+fn jsonb(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let normalized = text.as_string_view().iter().enumerate().map(|(row, value)| {
+        let refused = |error: Error| refused(target, rows_before + row as u64, &error.to_string());
+        value.map(|value| json::normalized(value).map_err(refused)).transpose()
+    });
+    let normalized = normalized.collect::<Result<Vec<_>>>()?;
+    let values = normalized.iter().map(|v| v.as_deref().map(str::as_bytes));
+    Ok(with_nulls(Values::Views(views(values, target)?), text.nulls()))
 }
 
 /// Lists of lists as extents and doubles; every list of a level must be as long as its neighbours.

@@ -65,7 +65,7 @@ impl AggregateUDFImpl for JsonAgg {
         let is_json = args
             .expr_fields
             .get(usize::from(self.is_object))
-            .is_some_and(|field| door::column_type(field) == Some(ColumnType::Json));
+            .is_some_and(|field| matches!(door::column_type(field), Some(ColumnType::Json | ColumnType::Jsonb)));
         Ok(Box::new(Items { is_object: self.is_object, is_json, text: None }))
     }
 }

@@ -1,7 +1,7 @@
 //! JSON constructors: `json_build_object('a', 1, …)`, `json_build_array(…)` and `to_json(x)`, as in PostgreSQL.
 
-use super::identifiers;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
+use super::{identifiers, json};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use datafusion::arrow::compute::cast;
@@ -14,16 +14,35 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: "json_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
     Scalar { name: "json_build_array", takes: "values", call: arrays, ..OF_VALUES },
     Scalar { name: "to_json", ..OF_ONE },
-    Scalar { name: "to_jsonb", ..OF_ONE },
+    Scalar { name: "to_jsonb", gives: Gives::Jsonb, call: |call| normalized(one(call)?), ..OF_ONE },
     Scalar { name: "array_to_json", takes: "an array", kinds: &[Kind::List], ..OF_ONE },
-    Scalar { name: "jsonb_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
-    Scalar { name: "jsonb_build_array", takes: "values", call: arrays, ..OF_VALUES },
+    Scalar {
+        name: "jsonb_build_object",
+        takes: "names and values in turn",
+        gives: Gives::Jsonb,
+        call: |call| normalized(objects(call)?),
+        ..OF_VALUES
+    },
+    Scalar {
+        name: "jsonb_build_array",
+        takes: "values",
+        gives: Gives::Jsonb,
+        call: |call| normalized(arrays(call)?),
+        ..OF_VALUES
+    },
 ];
 
 const OF_ONE: Scalar =
     Scalar { takes: "a value", kinds: &[Kind::Any], least: 1, is_variadic: false, call: one, ..OF_VALUES };
 
 const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: true, gives: Gives::Json, ..PLAIN };
+
+/// Converts JSON texts to JSONB.
+fn normalized(texts: ArrayRef) -> Result<ArrayRef> {
+    let one = |text: Option<&str>| text.map(json::normalized).transpose();
+    let values = texts.as_string_view().iter().map(one).collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::new(values.into_iter().collect::<StringViewArray>()))
+}
 
 /// Converts the values of a column to JSON. `is_json` is true if its texts are JSON already.
 pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Value>> {

@@ -1,5 +1,5 @@
-//! Text compared with a timestamp, a UUID or an IPv4 address, or chosen among such, is a constant of that type. What casts
-//! the two latter to text, or puts them together with text, or casts text to them, is a function of ours.
+//! Text compared with a timestamp, a UUID, an IPv4 address or JSONB, or chosen among such, is a constant of that type.
+//! What casts UUIDs and addresses to text, or puts them together with text, or casts text to them, is a function of ours.
 //!
 //! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
@@ -67,10 +67,17 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
         }
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
             if let Some(text) = text(&expr).filter(|_| door::column_type(&field) == Some(ColumnType::Json)) {
-                json::parsed(text)?;
+                json::checked(text)?;
             }
+            if is_plain_text(&field)
+                && let Expr::Literal(value, Some(_)) = expr.as_ref()
+            {
+                *is_retyped = true;
+                return Ok(Transformed::yes(Expr::Literal(value.cast_to(field.data_type())?, None)));
+            }
+            let is_jsonb = door::column_type(&field) == Some(ColumnType::Jsonb);
             let constant = match text(&expr).map_or(Ok(None), |text| constant(&field, text)) {
-                Err(error) if is_identifier(&field) => return Err(error.into()),
+                Err(error) if is_identifier(&field) || is_jsonb => return Err(error.into()),
                 constant => constant.ok().flatten(),
             };
             // It says that a number is an address.
@@ -82,20 +89,14 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
                 _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
             }
         }
-        Expr::Cast(Cast { expr, field }) => {
-            let functions = (identifiers::TEXT_TO_UUID, identifiers::TEXT_TO_IPV4);
-            match identifier_cast(&expr, &field, functions, schema)? {
-                Some(call) => Ok(Transformed::yes(call)),
-                None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
-            }
-        }
-        Expr::TryCast(TryCast { expr, field }) => {
-            let functions = (identifiers::TRY_TEXT_TO_UUID, identifiers::TRY_TEXT_TO_IPV4);
-            match identifier_cast(&expr, &field, functions, schema)? {
-                Some(call) => Ok(Transformed::yes(call)),
-                None => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
-            }
-        }
+        Expr::Cast(Cast { expr, field }) => match own_cast(&expr, &field, false, schema)? {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+        },
+        Expr::TryCast(TryCast { expr, field }) => match own_cast(&expr, &field, true, schema)? {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
+        },
         Expr::Case(mut case) => {
             let results = case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr);
             let kept = made_alike(results.map(AsMut::as_mut).collect(), schema)?;
@@ -121,8 +122,8 @@ enum Chosen {
     Known,
     /// They became texts.
     Texts,
-    /// All are addresses, which the planner takes for numbers.
-    Addresses,
+    /// All are of a type that the planner does not know: addresses or documents. The function gives them their type.
+    Of(&'static str),
 }
 
 /// Values of which one is chosen: constant texts beside values of one type are of it, UUIDs and addresses beside texts
@@ -147,39 +148,58 @@ fn made_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<Chosen> {
             *value = Expr::Literal(constant, None);
         }
     }
-    Ok(if own == Some(ColumnType::Ipv4) { Chosen::Addresses } else { Chosen::Known })
+    Ok(match own {
+        Some(ColumnType::Ipv4) => Chosen::Of(identifiers::IPV4),
+        Some(ColumnType::Json) => Chosen::Of(json::AS_JSON),
+        Some(ColumnType::Jsonb) => Chosen::Of(json::AS_JSONB),
+        _ => Chosen::Known,
+    })
 }
 
 /// The choice, as what its values are.
 fn kept_type(choice: Expr, of: Chosen, is_retyped: &mut bool) -> DFResult<Transformed<Expr>> {
     *is_retyped |= of != Chosen::Known;
-    Ok(Transformed::yes(if of == Chosen::Addresses { call(identifiers::IPV4, choice)? } else { choice }))
+    Ok(Transformed::yes(match of {
+        Chosen::Of(name) => call(name, choice)?,
+        Chosen::Known | Chosen::Texts => choice,
+    }))
+}
+
+/// Returns true for text without another name.
+fn is_plain_text(field: &Field) -> bool {
+    settled::is_text(field.data_type()) && door::column_type(field) == Some(ColumnType::Varchar)
 }
 
 fn is_identifier(field: &Field) -> bool {
     matches!(door::column_type(field), Some(ColumnType::Uuid | ColumnType::Ipv4))
 }
 
-/// A cast between text and a UUID or an IPv4 address.
-fn identifier_cast(
-    expr: &Expr,
-    field: &Field,
-    (to_uuid, to_ipv4): (&str, &str),
-    schema: &DFSchema,
-) -> DFResult<Option<Expr>> {
+/// A cast between text and a UUID, an IPv4 address or JSON.
+fn own_cast(expr: &Expr, field: &Field, is_tried: bool, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
     let (from, to) = (door::column_type(&given), door::column_type(field));
     if settled::is_text(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
         let text = with_text(expr.clone(), schema)?;
         return Ok(Some(text.cast_to(field.data_type(), schema)?));
     }
-    let name = match to {
-        Some(ColumnType::Uuid) => to_uuid,
-        Some(ColumnType::Ipv4) => to_ipv4,
+    if is_plain_text(field) && matches!(from, Some(ColumnType::Json | ColumnType::Jsonb)) {
+        let text = call(json::TO_TEXT, cast(expr.clone(), DataType::Utf8View))?;
+        return Ok(Some(text.cast_to(field.data_type(), schema)?));
+    }
+    let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
+    let name = match (to, is_tried) {
+        (Some(ColumnType::Uuid), false) => identifiers::TEXT_TO_UUID,
+        (Some(ColumnType::Uuid), true) => identifiers::TRY_TEXT_TO_UUID,
+        (Some(ColumnType::Ipv4), false) => identifiers::TEXT_TO_IPV4,
+        (Some(ColumnType::Ipv4), true) => identifiers::TRY_TEXT_TO_IPV4,
+        (Some(ColumnType::Json), false) => json::TEXT_TO_JSON,
+        (Some(ColumnType::Json), true) => json::TRY_TEXT_TO_JSON,
+        (Some(ColumnType::Jsonb), false) => json::TEXT_TO_JSONB,
+        (Some(ColumnType::Jsonb), true) => json::TRY_TEXT_TO_JSONB,
         _ => return Ok(None),
     };
-    let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
-    is_from_text.then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
+    let is_document = to == Some(ColumnType::Jsonb) && from == Some(ColumnType::Json);
+    (is_from_text || is_document).then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
 }
 
 /// The text of a UUID or an IPv4 address; anything else as it is.
@@ -253,6 +273,7 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
             let bytes = door::batches::uuid_bytes(text).ok_or_else(refused)?;
             Some(ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())))
         }
+        (Some(ColumnType::Jsonb), _) => Some(ScalarValue::Utf8View(Some(json::normalized(text)?))),
         (Some(ColumnType::Ipv4), _) => {
             let address: std::net::Ipv4Addr = text.trim().parse().map_err(|_| refused())?;
             Some(ScalarValue::UInt32(Some(address.into())))

@@ -158,7 +158,9 @@ fn function(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<(&'static str, bo
             |t: &DataType| matches!(t, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
         return (is_list(left.data_type()) || is_list(right.data_type())).then_some((name, false));
     }
-    let is_json = |field: &datafusion::arrow::datatypes::Field| door::column_type(field) == Some(ColumnType::Json);
+    let is_json = |field: &datafusion::arrow::datatypes::Field| {
+        matches!(door::column_type(field), Some(ColumnType::Json | ColumnType::Jsonb))
+    };
     if matches!(sign, "<@" | "@>") && (is_json(&left) || is_json(&right)) {
         return Some((json::CONTAINS, sign == "<@"));
     }

@@ -83,6 +83,8 @@ fn typed(pg_type: PgType, text: String) -> Parameter {
         }
         pg_type::DATE => Parameter::Typed(text, ColumnType::Date),
         pg_type::UUID => Parameter::Typed(text, ColumnType::Uuid),
+        pg_type::JSON => Parameter::Typed(text, ColumnType::Json),
+        pg_type::JSONB => Parameter::Typed(text, ColumnType::Jsonb),
         pg_type::INTERVAL | pg_type::TIME => Parameter::Of(text, pg_type),
         _ => Parameter::Text(text),
     }
@@ -138,7 +140,8 @@ fn binary(pg_type: PgType, bytes: &[u8]) -> Option<Parameter> {
             Parameter::Typed(parts.join("-"), ColumnType::Uuid)
         }
         pg_type::BYTEA => Parameter::Bytes(bytes.to_vec()),
-        pg_type::JSONB => Parameter::Text(text(bytes.strip_prefix(b"\x01")?)?),
+        pg_type::JSON => typed(pg_type, text(bytes)?),
+        pg_type::JSONB => typed(pg_type, text(bytes.strip_prefix(b"\x01")?)?),
         pg_type::INTERVAL => Parameter::Of(interval(bytes)?, pg_type),
         pg_type::TIME => {
             let us = i64::from_be_bytes(bytes.try_into().ok()?);

@@ -20,6 +20,7 @@ pub(crate) const TYPES: [ColumnType; 16] = [
     ColumnType::Uuid,
     ColumnType::Ipv4,
     ColumnType::Json,
+    ColumnType::Jsonb,
 ];
 
 /// Encodings that are currently written for blocks with values.
