@@ -385,19 +385,7 @@ pub(crate) fn ipv4_bits(text: &str) -> Option<u32> {
 
 /// Thirty-two hex digits, with hyphens where RFC 9562 has them or without any.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
-    let text = text.trim().as_bytes();
-    let digits: Vec<u8> = match text.len() {
-        32 => text.to_vec(),
-        36 if [8, 13, 18, 23].iter().all(|at| text[*at] == b'-') => {
-            text.iter().enumerate().filter(|(at, _)| ![8, 13, 18, 23].contains(at)).map(|(_, c)| *c).collect()
-        }
-        _ => return None,
-    };
-    let mut out = [0; 16];
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = ((pair[0] as char).to_digit(16)? << 4 | (pair[1] as char).to_digit(16)?) as u8;
-    }
-    Some(out)
+    tidalite_types::uuid::parse(text.trim())
 }
 
 /// Levels of a stored JSON text, as `convert::json` of the crate `ingest` takes them.
