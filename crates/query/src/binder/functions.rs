@@ -7,6 +7,7 @@ use super::scope::Place;
 use super::{BindError, Binder, Result, unsupported};
 use crate::dialect::{RANGE, set_returning};
 use crate::error::no_function;
+use crate::plan::{CHOOSING, texts_alike};
 use crate::{Error, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -141,7 +142,10 @@ impl Binder<'_> {
         if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE)
         {
             let arguments = self.arguments(&call.args, place)?;
-            let args = arguments.resolved(name, function.signature())?;
+            let mut args = arguments.resolved(name, function.signature())?;
+            if CHOOSING.contains(&name) {
+                texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
+            }
             if let Some(value) = self.of_sequence(name, &args, place, span)? {
                 return Ok(value);
             }

@@ -1,14 +1,16 @@
 //! PostgreSQL's texts of arrays, bytes and other values, and patterns of SIMILAR TO as regular expressions.
 //!
-//! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain` and
-//! `similar_to_escape`. Casts between text and these types call them.
+//! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain`,
+//! `byteacat` and `similar_to_escape`. Casts between text and these types call them.
 
+use super::guarded::bytes_max;
 use super::identifiers::uuid_texts;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::dialect::similar_to;
 use crate::door::batches::bytes_of_text;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, StringViewArray, StringViewBuilder};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::Result;
@@ -19,12 +21,21 @@ use tidalite_types::Interval;
 pub(crate) const ARRAY_OUT: &str = "array_out";
 pub(crate) const BYTES_OUT: &str = "byteaout";
 pub(crate) const BYTES_IN: &str = "byteain";
+pub(crate) const BYTES_TOGETHER: &str = "byteacat";
 pub(crate) const SIMILAR_TO_ESCAPE: &str = "similar_to_escape";
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: ARRAY_OUT, takes: "an array", kinds: &[Kind::List], gives: Gives::Text, call: texts, ..PLAIN },
     Scalar { name: BYTES_OUT, takes: "bytes", kinds: &[Kind::Any], gives: Gives::Text, call: texts, ..PLAIN },
     Scalar { name: BYTES_IN, takes: "a text", kinds: &[Kind::Text], gives: Gives::Bytes, call: bytes, ..PLAIN },
+    Scalar {
+        name: BYTES_TOGETHER,
+        takes: "two values of bytes",
+        kinds: &[Kind::TextOrBytes, Kind::TextOrBytes],
+        gives: Gives::Bytes,
+        call: bytes_together,
+        ..PLAIN
+    },
     Scalar {
         name: SIMILAR_TO_ESCAPE,
         takes: "a text",
@@ -116,6 +127,23 @@ fn bytes(call: &Call) -> Result<ArrayRef> {
             Some(Err(text)) => return Err(Error::invalid_text("BINARY", text).into()),
             None => out.append_null(),
         }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn bytes_together(call: &Call) -> Result<ArrayRef> {
+    let sides = [0, 1].map(|side| cast(&call.columns[side], &DataType::BinaryView));
+    let [left, right] = sides;
+    let (left, right) = (left?, right?);
+    let (left, right) = (left.as_binary_view(), right.as_binary_view());
+    let (mut out, mut length) = (BinaryViewBuilder::with_capacity(call.rows), 0);
+    for (left, right) in left.iter().zip(right) {
+        let value = left.zip(right).map(|(left, right)| [left, right].concat());
+        length += value.as_ref().map_or(0, Vec::len);
+        if length > bytes_max() {
+            return Err(Error::invalid(format!("|| would give more than {} MiB at once", bytes_max() >> 20)).into());
+        }
+        out.append_option(value);
     }
     Ok(Arc::new(out.finish()))
 }

@@ -14,6 +14,7 @@ use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, cast, lit};
+use std::sync::Arc;
 use tidalite_types::{ColumnType, TimeUnit};
 
 /// Functions whose value is one of their arguments.
@@ -241,6 +242,54 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
+/// Casts a constant text to the type of the value beside it, as PostgreSQL types such constants.
+///
+/// Only for types that the planner does not compare with text.
+pub(crate) fn text_as(value: Expr, beside: &Expr, schema: &DFSchema) -> DFResult<Expr> {
+    if !is_text(&value) || is_text(beside) {
+        return Ok(value);
+    }
+    let Ok((_, field)) = beside.to_field(schema) else { return Ok(value) };
+    Ok(match field.data_type() {
+        DataType::FixedSizeBinary(_) => {
+            let constant = text(&value).map(|text| constant(&field, text)).transpose()?.flatten();
+            constant.map_or(value, |constant| Expr::Literal(constant, None))
+        }
+        data_type if is_apart(data_type) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
+        _ => value,
+    })
+}
+
+/// Returns true if the planner does not compare values of a type with text.
+fn is_apart(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Boolean | DataType::List(_) | DataType::Binary | DataType::BinaryView | DataType::Interval(_)
+    )
+}
+
+/// Casts a constant text to an array of values like `beside`.
+pub(crate) fn text_as_list(value: Expr, beside: &Expr, schema: &DFSchema) -> DFResult<Expr> {
+    if !is_text(&value) {
+        return Ok(value);
+    }
+    let Ok((_, item)) = beside.to_field(schema) else { return Ok(value) };
+    let list = door::array_field(&item).map(Arc::new);
+    let list =
+        list.unwrap_or_else(|| Arc::new(Field::new("", DataType::List(door::item(item.data_type().clone())), true)));
+    Ok(Expr::Cast(Cast::new_from_field(Box::new(value), list)))
+}
+
+/// Casts the constant texts among values of which one is chosen to the type of the first other value.
+pub(crate) fn texts_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<()> {
+    let is_known = |value: &Expr| !is_text(value) && value.get_type(schema).is_ok_and(|t| !t.is_null());
+    let Some(like) = values.iter().find(|value| is_known(value)).map(|value| Expr::clone(value)) else { return Ok(()) };
+    for value in values {
+        *value = text_as(std::mem::take(value), &like, schema)?;
+    }
+    Ok(())
+}
+
 fn is_text(expr: &Expr) -> bool {
     text(expr).is_some()
 }
@@ -259,6 +308,9 @@ fn text(expr: &Expr) -> Option<&str> {
 pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = text(&value) else { return Ok(value) };
     let Ok((_, field)) = like.to_field(schema) else { return Ok(value) };
+    if is_apart(field.data_type()) {
+        return Ok(text_as(value, like, schema)?);
+    }
     Ok(constant(&field, text)?.map_or(value, |constant| Expr::Literal(constant, None)))
 }
 

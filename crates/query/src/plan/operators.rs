@@ -3,9 +3,10 @@
 //!
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
-use super::literals::with_text;
+use super::literals::{text_as, with_text};
 use crate::door;
 use crate::functions::guarded::array_has_any;
+use crate::functions::value_texts::BYTES_TOGETHER;
 use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
@@ -42,6 +43,11 @@ impl ExprPlanner for Operators {
         if let Some(call) = call_of(&expr) {
             return Ok(PlannerResult::Planned(call));
         }
+        if is_comparison(&expr.op) {
+            let RawBinaryExpr { op, left, right } = expr;
+            let (left, right) = (text_as(left.clone(), &right, schema)?, text_as(right, &left, schema)?);
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        }
         if expr.op == BinaryOperator::StringConcat {
             let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
             return Ok(PlannerResult::Original(RawBinaryExpr { left, right, ..expr }));
@@ -54,6 +60,62 @@ impl ExprPlanner for Operators {
         let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
         let args = if is_swapped { vec![expr.right, expr.left] } else { vec![expr.left, expr.right] };
         Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
+    }
+}
+
+/// Types constant texts beside arrays and bytes, before the stock planner of arrays takes any text for an item.
+#[derive(Debug)]
+pub(crate) struct ArrayTexts;
+
+impl ExprPlanner for ArrayTexts {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::List(_)));
+        let RawBinaryExpr { op, left, right } = expr;
+        match op {
+            BinaryOperator::StringConcat => together(RawBinaryExpr { op, left, right }, schema),
+            BinaryOperator::AtArrow | BinaryOperator::ArrowAt | BinaryOperator::PGOverlap => {
+                let left = if is_list(&right) { text_as(left, &right, schema)? } else { left };
+                let right = if is_list(&left) { text_as(right, &left, schema)? } else { right };
+                Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+            }
+            op => Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+        }
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
+}
+
+/// Plans `||` beside arrays and bytes, where a constant text and NULL are of the type of the other operand.
+fn together(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let is_null = |side: &Expr| matches!(side, Expr::Literal(value, _) if value.data_type().is_null());
+    let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::List(_)));
+    let are_bytes =
+        |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::Binary | DataType::BinaryView));
+    if is_list(&expr.left) && is_null(&expr.right) {
+        return Ok(PlannerResult::Planned(expr.left));
+    }
+    if is_list(&expr.right) && is_null(&expr.left) {
+        return Ok(PlannerResult::Planned(expr.right));
+    }
+    let RawBinaryExpr { op, left, right } = expr;
+    let is_typed = |side: &Expr| is_list(side) || are_bytes(side);
+    let (left, right) = match (is_typed(&left), is_typed(&right)) {
+        (false, true) => (text_as(left, &right, schema)?, right),
+        (true, false) => {
+            let right = text_as(right, &left, schema)?;
+            (left, right)
+        }
+        _ => (left, right),
+    };
+    match scalar_named(BYTES_TOGETHER) {
+        Some(function) if are_bytes(&left) && are_bytes(&right) => {
+            let call = ScalarFunction::new_udf(function, vec![left, right]);
+            Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+        }
+        _ => Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
     }
 }
 
