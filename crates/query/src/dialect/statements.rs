@@ -121,7 +121,7 @@ impl Input<'_> {
             return Ok(Statement::DropSchema { schema, if_exists, cascades });
         }
         if self.take("index") {
-            return Ok(self.without_effect("DROP INDEX"));
+            return self.drop_indexes();
         }
         if !self.take("table") {
             return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SCHEMA"));
@@ -130,6 +130,20 @@ impl Input<'_> {
         let commands = self.tables(|table| Command::DropTable { table, if_exists })?;
         self.behavior();
         Ok(Statement::Commands { tag: "DROP TABLE", commands })
+    }
+
+    /// `DROP INDEX`, behind these words; what exists has no effect.
+    fn drop_indexes(&mut self) -> Result<Statement> {
+        self.take("concurrently");
+        if !self.take_all(&["if", "exists"]) {
+            return Ok(self.without_effect("DROP INDEX"));
+        }
+        let mut names = vec![self.table_name()?.text];
+        while self.take_symbol(&Token::Comma) {
+            names.push(self.table_name()?.text);
+        }
+        self.behavior();
+        Ok(Statement::DropIndexes { names })
     }
 
     /// Accepts the rest of a statement about an index: no column needs one.
