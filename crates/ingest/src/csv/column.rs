@@ -173,6 +173,10 @@ impl Builder {
         let (delimiter, quote) = (format.delimiter, format.quote);
         let first = *input.get(at)?;
         if (first == delimiter || first == b'\n') && !self.is_designated {
+            // An empty text is read on the general path.
+            if format.nulls.keeps_empty() && self.is_text() {
+                return None;
+            }
             self.push_null(row);
             return Some(at);
         }
@@ -281,7 +285,7 @@ impl Builder {
         let is_text = self.is_text();
         let text = if is_text { field.text } else { field.text.trim_ascii() };
         let is_null = match (text.is_empty(), is_text) {
-            (true, _) => !field.is_quoted || !is_text,
+            (true, _) => !is_text || !field.is_quoted && !nulls.keeps_empty(),
             (false, true) => !field.is_quoted && nulls.has(text),
             (false, false) => nulls.has_beside_values(text),
         };
