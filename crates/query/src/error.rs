@@ -42,8 +42,12 @@ impl Error {
 
     /// Creates the error for a text that is no value of a type.
     ///
-    /// A date with a month or day that does not exist has PostgreSQL's code for it.
+    /// A date with a month or day that does not exist, and an integer with too many digits, have PostgreSQL's codes.
     pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
+        if matches!(type_name, "BYTE" | "SHORT" | "INT" | "LONG") && is_integer(text) {
+            let error = Error::invalid(format!("value \"{text}\" is out of range for type {type_name}"));
+            return error.about(format!("'{text}")).with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE);
+        }
         let is_time = type_name == "DATE" || type_name.starts_with("TIME");
         let is_overflow = is_time && is_date_shaped(text.trim());
         let code = if is_overflow { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState::INVALID_TEXT_REPRESENTATION };
@@ -110,6 +114,13 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+}
+
+/// Returns true for an integer of any size.
+pub(crate) fn is_integer(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Returns true for a year, a month and a day in digits, optionally followed by other text.

@@ -90,11 +90,7 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if let Ok(out) = cast_with_options(array, to, &lenient)
         && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
     {
-        return Err(refused(
-            target,
-            rows_before + row as u64,
-            &format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
-        ));
+        return Err(refused(target, rows_before + row as u64, &unfit(array, row, target)));
     }
     Err(mismatch(array, target))
 }
@@ -151,10 +147,29 @@ fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()
         return Ok(());
     };
     if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) {
-        let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
+        let is_whole =
+            doubles(&array.slice(row, 1)).is_ok_and(|value| !value[0].is_finite() || value[0].fract() == 0.0);
+        let why = match is_whole {
+            true => out_of_range(array, row, target),
+            false => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+        };
         return Err(refused(target, rows_before + row as u64, &why));
     }
     Ok(())
+}
+
+/// Returns why a value cannot be cast.
+fn unfit(array: &ArrayRef, row: usize, target: &Target) -> String {
+    let is_number = |t: &DataType| t.is_integer() || t.is_floating();
+    let is_integer = || is_text(array) && crate::error::is_integer(shown(array, row).trim_matches('"'));
+    match is_number(&arrow_type(target.column_type)) && (array.data_type().is_numeric() || is_integer()) {
+        true => out_of_range(array, row, target),
+        false => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+    }
+}
+
+fn out_of_range(array: &ArrayRef, row: usize, target: &Target) -> String {
+    format!("value {} is out of range for type {}", shown(array, row), target.column_type)
 }
 
 fn doubles(array: &ArrayRef) -> Result<Vec<f64>> {
@@ -383,7 +398,7 @@ pub(crate) fn ipv4_bits(text: &str) -> Option<u32> {
     text.trim().parse::<Ipv4Addr>().ok().map(u32::from)
 }
 
-/// Thirty-two hex digits, with hyphens where RFC 9562 has them or without any.
+/// Returns the bytes of a UUID; white space around the text is ignored.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     tidalite_types::uuid::parse(text.trim())
 }

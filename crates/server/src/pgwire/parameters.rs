@@ -36,8 +36,9 @@ pub fn decode(number: usize, oid: u32, is_binary: bool, value: Option<&[u8]>) ->
     if text.contains('\0') {
         return Err(Report::error("22021", "invalid byte sequence for encoding \"UTF8\": 0x00"));
     }
-    from_text(pg_type, text).ok_or_else(|| {
-        Report::error("22P02", format!("invalid input syntax for type {}: \"{text}\"", pg_type.sql_name))
+    from_text(pg_type, text).ok_or_else(|| match is_integer(pg_type) && has_digits_only(text) {
+        true => Report::error("22003", format!("value \"{text}\" is out of range for type {}", pg_type.sql_name)),
+        false => Report::error("22P02", format!("invalid input syntax for type {}: \"{text}\"", pg_type.sql_name)),
     })
 }
 
@@ -247,6 +248,11 @@ mod tests {
             [(20, "x"), (16, "maybe"), (17, "\\x0"), (17, "\\xzz"), (1700, "--1"), (1022, "{1"), (1022, "{1}}")]
         {
             assert!(of_text(oid, text).unwrap_err().starts_with("invalid input syntax for type "), "{text}");
+        }
+        for (oid, name) in [(21, "smallint"), (23, "integer"), (20, "bigint")] {
+            let report = decode(1, oid, false, Some(b"-99999999999999999999")).unwrap_err();
+            let expected = format!("value \"-99999999999999999999\" is out of range for type {name}");
+            assert_eq!((report.sqlstate, report.message), ("22003", expected));
         }
         assert_eq!(decode(1, 20, false, None).unwrap(), Parameter::Null);
     }
