@@ -49,6 +49,10 @@ impl Error {
             return error.about(format!("'{text}")).with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE);
         }
         let is_time = type_name == "DATE" || type_name.starts_with("TIME");
+        if is_time && ["infinity", "-infinity"].contains(&text.trim().to_ascii_lowercase().as_str()) {
+            let error = Error::invalid(format!("\"{}\" is not supported as a value of type {type_name}", text.trim()));
+            return error.about(format!("'{text}")).with_code(SqlState::FEATURE_NOT_SUPPORTED);
+        }
         let is_overflow = is_time && is_date_shaped(text.trim());
         let code = if is_overflow { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState::INVALID_TEXT_REPRESENTATION };
         let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
@@ -73,6 +77,22 @@ impl Error {
     pub(crate) fn table_not_found(table: &str) -> Error {
         let error = Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"));
         Error { subject: Some(tidalite_types::schema::fold_name(table)), ..error }
+    }
+
+    /// Creates the error for a column that is not among `known`.
+    pub(crate) fn column_not_found<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+        const SYSTEM_COLUMNS: &[&str] = &["tableoid", "xmin", "xmax", "cmin", "cmax"];
+        let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
+        let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN);
+        if name == "ctid" {
+            return error
+                .with_hint("rows have no addresses; in DuckDB, SET pg_use_ctid_scan = false reads without them");
+        }
+        match crate::names::nearest(name, known) {
+            Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
+            None if SYSTEM_COLUMNS.contains(&name) => error.with_hint("tables have no system columns"),
+            None => error,
+        }
     }
 
     #[must_use]
@@ -285,13 +305,7 @@ fn from_schema(error: &SchemaError) -> Error {
                 error.subject = Some(table.table().to_owned());
                 return error.with_code(SqlState::UNDEFINED_TABLE);
             }
-            let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
-            let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN);
-            let names = valid_fields.iter().map(|c| without_side(&c.name));
-            match crate::names::nearest(name, names) {
-                Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
-                None => error,
-            }
+            Error::column_not_found(name, valid_fields.iter().map(|c| without_side(&c.name)))
         }
         SchemaError::AmbiguousReference { field } => {
             let mut error = Error::invalid(format!("column reference \"{}\" is ambiguous", field.name));

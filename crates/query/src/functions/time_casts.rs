@@ -145,11 +145,7 @@ fn refused(why: &Refused, to: &DataType) -> DataFusionError {
     let name = door::type_name(&Field::new("", to.clone(), true));
     let error = match why {
         Refused::OutOfRange => Error::invalid(format!("{} out of range", name.to_lowercase())),
-        Refused::Syntax(text) => {
-            let mut error = Error::invalid(format!("invalid input for type {name}: \"{text}\""));
-            error.subject = Some(format!("'{text}"));
-            error
-        }
+        Refused::Syntax(text) => Error::invalid_text(&name, text),
     };
     error.into()
 }

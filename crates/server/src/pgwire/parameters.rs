@@ -25,6 +25,10 @@ pub fn decode(number: usize, oid: u32, is_binary: bool, value: Option<&[u8]>) ->
         0 => pg_type::UNKNOWN,
         oid => pg_type::by_oid(oid).ok_or_else(|| unsupported(number, &format!("number {oid}")))?,
     };
+    if is_binary && is_infinite(pg_type, bytes) {
+        let message = format!("infinity is not supported as a value of type {}: bind parameter {number}", pg_type.name);
+        return Err(Report::error("0A000", message));
+    }
     if is_binary {
         return binary(pg_type, bytes).ok_or_else(|| match readable(pg_type) {
             true => Report::error("22P03", format!("incorrect binary data format in bind parameter {number}")),
@@ -50,6 +54,25 @@ fn unsupported(number: usize, type_name: &str) -> Report {
 /// Whether values of the type have a binary form here.
 fn readable(pg_type: PgType) -> bool {
     !matches!(pg_type, pg_type::INET | pg_type::ACLITEM | pg_type::TID | pg_type::PG_LSN)
+}
+
+/// Returns true for an infinity of PostgreSQL, which datetime.max of Python becomes in asyncpg.
+fn is_infinite(pg_type: PgType, bytes: &[u8]) -> bool {
+    match pg_type {
+        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => [i64::MIN, i64::MAX].iter().any(|end| bytes == end.to_be_bytes()),
+        pg_type::DATE => [i32::MIN, i32::MAX].iter().any(|end| bytes == end.to_be_bytes()),
+        _ => false,
+    }
+}
+
+fn is_integer(pg_type: PgType) -> bool {
+    matches!(pg_type, pg_type::INT2 | pg_type::INT4 | pg_type::INT8 | pg_type::OID)
+}
+
+fn has_digits_only(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn from_text(pg_type: PgType, text: &str) -> Option<Parameter> {
@@ -292,7 +315,10 @@ mod tests {
         let micros = ColumnType::Timestamp(TimeUnit::Micros);
         assert_eq!(of_bytes(1114, &1i64.to_be_bytes()), typed("2000-01-01T00:00:00.000001Z", micros));
         assert_eq!(of_bytes(1184, &(-1i64).to_be_bytes()), typed("1999-12-31T23:59:59.999999Z", micros));
-        assert_eq!(of_bytes(1114, &i64::MAX.to_be_bytes()), None);
+        for (oid, bytes) in [(1114, i64::MAX.to_be_bytes().to_vec()), (1184, i64::MIN.to_be_bytes().to_vec())] {
+            assert_eq!(decode(1, oid, true, Some(&bytes)).unwrap_err().sqlstate, "0A000");
+        }
+        assert_eq!(decode(1, 1082, true, Some(&i32::MAX.to_be_bytes())).unwrap_err().sqlstate, "0A000");
         assert_eq!(of_bytes(1082, &(-1i32).to_be_bytes()), typed("1999-12-31", ColumnType::Date));
         assert_eq!(of_bytes(700, &0.1f32.to_be_bytes()), Some(Parameter::Double(0.1)));
         assert_eq!(of_bytes(2950, &[0x11; 16]), typed("11111111-1111-1111-1111-111111111111", ColumnType::Uuid));
