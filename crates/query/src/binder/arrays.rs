@@ -6,7 +6,7 @@ use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::functions::array_part;
-use crate::plan::with_doubles;
+use crate::plan::{with_doubles, with_times};
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Cast;
@@ -50,6 +50,7 @@ impl Binder<'_> {
     pub(super) fn array_of(&self, items: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
         let items = with_typed_nulls(items, schema)?;
         let mut items = with_doubles(&items, schema).unwrap_or(items);
+        items = with_times(&items, schema).unwrap_or(items);
         for planner in self.state.expr_planners() {
             match planner.plan_array_literal(items, schema)? {
                 PlannerResult::Planned(expr) => return Ok(expr),

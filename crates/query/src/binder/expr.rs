@@ -241,7 +241,7 @@ fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
 }
 
 /// Returns the function of a cast between text and an array or bytes.
-fn text_cast(from: &DataType, to: &DataType) -> Option<&'static str> {
+pub(super) fn text_cast(from: &DataType, to: &DataType) -> Option<&'static str> {
     let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
     match (from, to) {

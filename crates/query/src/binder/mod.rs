@@ -24,6 +24,7 @@ mod literals;
 mod names;
 mod operators;
 mod order;
+mod ordered_sets;
 mod parameters;
 mod predicates;
 mod query;
@@ -39,6 +40,7 @@ mod types;
 mod values;
 mod window;
 mod window_join;
+mod window_names;
 mod with;
 
 use crate::{Error, Parameter};

@@ -43,9 +43,8 @@ impl Binder<'_> {
                 let value = self.expr(operand, place)?;
                 self.operator(BinaryOperator::Subtract, lit(-1_i64), value, schema, span)
             }
-            UnaryOperator::SquareRoot | UnaryOperator::CubeRoot | UnaryOperator::Abs => {
-                unsupported("prefix operator", span)
-            }
+            UnaryOperator::Abs => self.scalar_call("abs", vec![self.expr(operand, place)?]),
+            UnaryOperator::SquareRoot | UnaryOperator::CubeRoot => unsupported("prefix operator", span),
         }
     }
 

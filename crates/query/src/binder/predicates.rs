@@ -204,7 +204,11 @@ fn compared(left: Expr, op: Operator, right: Expr) -> Expr {
 fn any(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr> {
     let (min, max) = (array_min(array.clone()), array_max(array.clone()));
     let (bound, is_true) = match op {
-        Operator::Eq => return null_if_unknown(array_has(array.clone(), left), array),
+        Operator::Eq => {
+            // Nothing is among no elements, nor is NULL.
+            let has_elements = cardinality(array.clone()).not_eq(lit(0_u64));
+            return Ok(has_elements.and(null_if_unknown(array_has(array.clone(), left), array)?));
+        }
         Operator::Gt => (min.clone(), min.lt(left)),
         Operator::GtEq => (min.clone(), min.lt_eq(left)),
         Operator::Lt => (max.clone(), max.gt(left)),

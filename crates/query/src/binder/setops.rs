@@ -4,7 +4,8 @@ use super::scope::Env;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::dialect::halves;
-use datafusion::arrow::datatypes::DataType;
+use crate::plan::type_of_dates;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
@@ -58,6 +59,10 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
             (doubles, doubles_beside(right, &left)?)
         }
     };
+    let (left, right) = match term.by_name {
+        true => (left, right),
+        false => (times_beside(left.clone(), &right)?, times_beside(right, &left)?),
+    };
     Ok(match (term.op, term.by_name) {
         (SetOperator::Union, false) if is_all => LogicalPlanBuilder::from(left).union(right)?.build()?,
         (SetOperator::Union, false) => LogicalPlanBuilder::from(left).union_distinct(right)?.build()?,
@@ -85,6 +90,28 @@ fn doubles_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan>
         let column = Expr::from((table, field));
         let double = || cast(column.clone(), DataType::Float64).alias_qualified(table.cloned(), field.name());
         if is_wanted { double() } else { column }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// Casts the DATE columns of a plan to timestamps where the other plan has timestamps, as PostgreSQL does.
+fn times_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
+    let theirs = other.schema().fields().iter();
+    let wanted = |(own, theirs): (&FieldRef, &FieldRef)| match own.data_type() {
+        DataType::Date32 => type_of_dates(std::iter::once(theirs.data_type())),
+        _ => None,
+    };
+    let wanted: Vec<Option<DataType>> = plan.schema().fields().iter().zip(theirs).map(wanted).collect();
+    if wanted.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let columns = plan.schema().iter().zip(wanted).map(|((table, field), wanted)| {
+        let column = Expr::from((table, field));
+        match wanted {
+            Some(to) => cast(column, to).alias_qualified(table.cloned(), field.name()),
+            None => column,
+        }
     });
     let columns: Vec<Expr> = columns.collect();
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)

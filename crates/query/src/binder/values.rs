@@ -4,7 +4,7 @@ use super::names::folded_parts;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
 use super::{Binder, Result};
-use crate::plan::with_doubles;
+use crate::plan::{with_doubles, with_times};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::DFSchema;
@@ -29,6 +29,7 @@ impl Binder<'_> {
         for column in 0..width {
             self.type_column(rows, &mut values, column)?;
             doubles_in_column(&mut values, column, &scope.schema);
+            times_in_column(&mut values, column, &scope.schema);
         }
         let is_outer = |value: &Expr| value.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))));
         let mut has_outer = false;
@@ -80,6 +81,14 @@ fn doubles_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema)
     let Some(doubles) = with_doubles(&cells, schema) else { return };
     let cells = values.iter_mut().filter_map(|row| row.get_mut(column));
     cells.zip(doubles).for_each(|(cell, double)| *cell = double);
+}
+
+/// Casts the dates of a column to timestamps if the column also has timestamps.
+fn times_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema) {
+    let cells: Vec<Expr> = values.iter().filter_map(|row| row.get(column)).cloned().collect();
+    let Some(times) = with_times(&cells, schema) else { return };
+    let cells = values.iter_mut().filter_map(|row| row.get_mut(column));
+    cells.zip(times).for_each(|(cell, time)| *cell = time);
 }
 
 /// Returns rows of outer columns, which VALUES cannot have.

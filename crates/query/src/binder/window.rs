@@ -1,6 +1,6 @@
 //! Window functions: OVER, named windows, frames.
 
-use super::functions::{Arguments, null_treatment, unknown_function};
+use super::functions::{Arguments, is_interval, null_treatment, unknown_function};
 use super::literals::interval_value;
 use super::names::folded;
 use super::scope::Place;
@@ -98,10 +98,25 @@ impl Binder<'_> {
             null_treatment,
             distinct,
         };
+        if let ("avg", [value]) = (name.as_str(), &raw.args[..])
+            && is_interval(value, &place.scope.schema)
+        {
+            return self.mean_of_window(raw);
+        }
         match matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..))) {
             true if matches!(name.as_str(), "lag" | "lead") => self.neighbour_or_default(raw),
             _ => self.planned_window(raw),
         }
+    }
+
+    /// Binds `avg` of intervals over a window: their sum divided by their number.
+    fn mean_of_window(&self, raw: RawWindowExpr) -> Result<Expr> {
+        let [sum, count] = ["sum", "count"].map(|name| {
+            let missing = || Error::internal(format!("aggregate {name} is not registered"));
+            let func_def = self.window_function(name).ok_or_else(missing)?;
+            self.planned_window(RawWindowExpr { func_def, ..raw.clone() })
+        });
+        self.mean(sum?, count?)
     }
 
     /// Binds `lag` or `lead` with a default that is not a constant: a value of the current row.

@@ -150,8 +150,11 @@ fn operators(message: &str) -> Option<Error> {
         let (expr, _) = rest.split_once(": ")?;
         return no_operator(operands(expr)?);
     }
-    if let Some(rest) = message.split_once("annot infer common argument type for comparison operation ") {
-        return no_operator(operands(rest.1)?);
+    for kind in ["comparison", "regex"] {
+        if let Some((_, rest)) = message.split_once(&format!("annot infer common argument type for {kind} operation "))
+        {
+            return no_operator(operands(rest)?);
+        }
     }
     if let Some(pair) = between(message, "common type to coerce ", " in LIKE expression") {
         let (left, right) = pair.split_once(" and ")?;
@@ -184,6 +187,14 @@ fn operands(expr: &str) -> Option<(String, &'static str, String)> {
         " || ",
         " & ",
         " | ",
+        " ~ ",
+        " ~* ",
+        " !~ ",
+        " !~* ",
+        " ~~ ",
+        " ~~* ",
+        " !~~ ",
+        " !~~* ",
     ];
     let sign = SIGNS.iter().find(|sign| expr.contains(**sign))?;
     let (left, right) = expr.split_once(sign)?;

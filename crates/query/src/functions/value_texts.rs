@@ -8,10 +8,13 @@ use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::dialect::similar_to;
 use crate::door::batches::bytes_of_text;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, StringViewArray, StringViewBuilder};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewBuilder, ListArray, StringViewArray, StringViewBuilder,
+};
 use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use std::fmt::Write;
 use std::sync::Arc;
 use tidalite_types::Interval;
@@ -63,6 +66,29 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
         DataType::Boolean => (if column.as_boolean().value(row) { "t" } else { "f" }).to_owned(),
         _ => ArrayFormatter::try_new(column, &FormatOptions::default())?.value(row).try_to_string()?,
     }))
+}
+
+/// Returns the arguments of `array_to_string` with the texts of intervals, bytes and UUIDs in place of these items.
+pub(super) fn with_item_texts(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    let Some(value) = args.args.first_mut() else { return Ok(args) };
+    let has_own_text = |item: &DataType| {
+        matches!(item, DataType::Interval(_) | DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(16))
+    };
+    let DataType::List(item) = value.data_type() else { return Ok(args) };
+    if !has_own_text(item.data_type()) {
+        return Ok(args);
+    }
+    let lists = value.to_array(if matches!(value, ColumnarValue::Scalar(_)) { 1 } else { args.number_rows })?;
+    let lists = lists.as_list::<i32>();
+    let items = (0..lists.values().len()).map(|row| text_of(lists.values(), row));
+    let items: ArrayRef = Arc::new(items.collect::<Result<StringViewArray>>()?);
+    let field = crate::door::item(DataType::Utf8View);
+    let texts = ListArray::try_new(field, lists.offsets().clone(), items, lists.nulls().cloned())?;
+    *value = match value {
+        ColumnarValue::Scalar(_) => ColumnarValue::Scalar(ScalarValue::List(Arc::new(texts))),
+        ColumnarValue::Array(_) => ColumnarValue::Array(Arc::new(texts)),
+    };
+    Ok(args)
 }
 
 /// Returns `{a,"b c",NULL,{…}}`.

@@ -64,6 +64,7 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         Expr::ScalarFunction(function) => match with_doubles(&function.args, schema)
             .filter(|_| has_one_type(&function.func))
             .or_else(|| with_decimals(&function.args, schema))
+            .or_else(|| super::real_functions::with_wide_reals(function, schema))
         {
             Some(args) => {
                 let mut function = function.clone();

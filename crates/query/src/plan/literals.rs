@@ -5,6 +5,7 @@
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
 use super::settled::{self, call};
+use super::time_choices;
 use crate::door::{self, timestamps::parse_timestamp};
 use crate::functions::{identifiers, json};
 use crate::{Error, Result};
@@ -102,6 +103,10 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
             kept_type(Expr::Case(case), kept, is_retyped)
         }
         Expr::ScalarFunction(mut function) if CHOOSING.contains(&function.name()) => {
+            if let Some(case) = time_choices::nullif(&function, schema)? {
+                *is_retyped = true;
+                return Ok(Transformed::yes(case));
+            }
             let kept = made_alike(function.args.iter_mut().collect(), schema)?;
             kept_type(Expr::ScalarFunction(function), kept, is_retyped)
         }
@@ -119,8 +124,8 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
 enum Chosen {
     /// The planner knows what they are.
     Known,
-    /// They became texts.
-    Texts,
+    /// They became texts, or timestamps.
+    Retyped,
     /// All are addresses, which the planner takes for numbers.
     Addresses,
 }
@@ -134,13 +139,18 @@ fn made_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<Chosen> {
     let Some(like) = fields.first() else { return Ok(Chosen::Known) };
     let own = door::column_type(like);
     if fields.iter().any(|field| door::column_type(field) != own) {
+        let all: Vec<Expr> = values.iter().map(|value| (**value).clone()).collect();
+        if let Some(times) = time_choices::with_times(&all, schema) {
+            values.into_iter().zip(times).for_each(|(value, time)| *value = time);
+            return Ok(Chosen::Retyped);
+        }
         if !fields.iter().any(|field| settled::is_text(field.data_type())) {
             return Ok(Chosen::Known);
         }
         for value in values {
             *value = with_text(std::mem::take(value), schema)?;
         }
-        return Ok(Chosen::Texts);
+        return Ok(Chosen::Retyped);
     }
     for value in values {
         if let Some(constant) = text(value).map(|text| constant(like, text)).transpose()?.flatten() {

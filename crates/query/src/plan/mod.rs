@@ -44,6 +44,7 @@ mod operators;
 mod ordered_aggregates;
 mod physical;
 mod pivot;
+mod real_functions;
 mod recursive;
 mod regex;
 mod relations;
@@ -58,6 +59,7 @@ mod tail;
 mod ties;
 mod time_arithmetic;
 mod time_casts;
+mod time_choices;
 mod time_join;
 mod time_order;
 mod time_parts;
@@ -68,6 +70,7 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use bound_functions::bound_functions;
+pub(crate) use calls::array_items;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
@@ -109,6 +112,7 @@ pub(crate) use subscripts::Subscripts;
 pub(crate) use tail::{ROWS_MAX, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
+pub(crate) use time_choices::{type_of_dates, with_times};
 pub(crate) use time_join::{
     Keys, Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, filters_on_left, key_named, keys_of_condition,
 };

@@ -6,9 +6,9 @@
 use super::literals::with_text;
 use crate::door;
 use crate::functions::guarded::array_has_any;
-use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result};
+use crate::functions::{array_operator, bit_shifts, ipv4, json, lengths, scalar_named};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
@@ -39,9 +39,10 @@ impl ExprPlanner for Operators {
             let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
             return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))));
         }
-        if let Some(call) = call_of(&expr) {
+        if let Some(call) = call_of(&expr).or_else(|| shifted(&expr, schema)) {
             return Ok(PlannerResult::Planned(call));
         }
+        let expr = with_wide_reals(expr, schema);
         if expr.op == BinaryOperator::StringConcat {
             let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
             return Ok(PlannerResult::Original(RawBinaryExpr { left, right, ..expr }));
@@ -65,6 +66,49 @@ fn call_of(expr: &RawBinaryExpr) -> Option<Expr> {
         BinaryOperator::PGOverlap => Some(array_has_any(left, right)),
         _ => None,
     }
+}
+
+/// Plans `integer << count` and `integer >> count`.
+fn shifted(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let name = match expr.op {
+        BinaryOperator::PGBitwiseShiftLeft => bit_shifts::LEFT,
+        BinaryOperator::PGBitwiseShiftRight => bit_shifts::RIGHT,
+        _ => return None,
+    };
+    let is_integer = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_signed_integer());
+    let function = scalar_named(name).filter(|_| is_integer(&expr.left) && is_integer(&expr.right))?;
+    let args = vec![expr.left.clone(), expr.right.clone()];
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
+}
+
+/// A REAL beside an integer or a DECIMAL computes in DOUBLE, which has the digits of both.
+fn with_wide_reals(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    let is_comparison = matches!(expr.op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
+    if !is_comparison && !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
+        return expr;
+    }
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else { return expr };
+    let is_exact = |t: &DataType| t.is_signed_integer() || t.is_decimal();
+    let other = match (&left, &right) {
+        (DataType::Float32, other) if is_exact(other) => &expr.right,
+        (other, DataType::Float32) if is_exact(other) => &expr.left,
+        _ => return expr,
+    };
+    // A constant that a REAL can be equal to is compared as a REAL, so that scans can prune by it.
+    if is_comparison && is_single(other) {
+        return expr;
+    }
+    let wide = |e: Expr| cast(e, DataType::Float64);
+    RawBinaryExpr { left: wide(expr.left), right: wide(expr.right), op: expr.op }
+}
+
+/// Returns true for a constant integer of at most 24 bits, which every REAL near it can represent.
+fn is_single(expr: &Expr) -> bool {
+    const MAX: i64 = 1 << f32::MANTISSA_DIGITS;
+    let Expr::Literal(value, _) = expr else { return false };
+    let long = if value.data_type().is_signed_integer() { value.cast_to(&DataType::Int64) } else { return false };
+    matches!(long, Ok(ScalarValue::Int64(Some(v))) if (-MAX..=MAX).contains(&v))
 }
 
 /// `ts + 1000000`: a timestamp moved by so many of its units.
@@ -93,20 +137,25 @@ fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult
     let is_length =
         |e: &Expr| e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_) | DataType::Duration(_)));
     let is_number = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_numeric());
-    let (length, factor) = match expr.op {
+    let length = |e: &Expr| match e.get_type(schema) {
+        // The difference of two times has days and hours.
+        Ok(DataType::Duration(_)) => cast(e.clone(), DataType::Interval(IntervalUnit::MonthDayNano)),
+        _ => e.clone(),
+    };
+    let (name, args) = match expr.op {
         BinaryOperator::Multiply if is_length(&expr.left) && is_number(&expr.right) => {
-            (expr.left.clone(), expr.right.clone())
+            (lengths::TIMES, vec![length(&expr.left), expr.right.clone()])
         }
         BinaryOperator::Multiply if is_length(&expr.right) && is_number(&expr.left) => {
-            (expr.right.clone(), expr.left.clone())
+            (lengths::TIMES, vec![length(&expr.right), expr.left.clone()])
         }
         BinaryOperator::Divide if is_length(&expr.left) && is_number(&expr.right) => {
-            (expr.left.clone(), lit(1.0) / cast(expr.right.clone(), DataType::Float64))
+            (lengths::DIVIDED, vec![length(&expr.left), expr.right.clone()])
         }
         _ => return Ok(PlannerResult::Original(expr)),
     };
-    let Some(times) = scalar_named(lengths::TIMES) else { return Ok(PlannerResult::Original(expr)) };
-    Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(times, vec![length, factor]))))
+    let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
+    Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
 }
 
 /// Plans arithmetic of IPv4 addresses, and the distance of two addresses.

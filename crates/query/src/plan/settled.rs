@@ -36,9 +36,11 @@ use datafusion::logical_expr::expr::{
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, WindowFunctionDefinition, cast,
+    AggregateUDF, BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TryCast,
+    WindowFunctionDefinition, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
 use tidalite_types::TimeUnit;
 
 /// Functions that give a NaN for arguments outside of theirs.
@@ -313,33 +315,34 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
     }
 }
 
-/// Orders `min` and `max` of intervals by length.
-fn by_length(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    let by = match aggregate.func.name() {
+/// Replaces `min` and `max` of intervals by the intervals with the least and the greatest length.
+fn by_length(function: &mut Arc<AggregateUDF>, args: &mut Vec<Expr>, schema: &DFSchema) -> Result<()> {
+    let by = match function.name() {
         "min" => "arg_min",
         "max" => "arg_max",
         _ => return Ok(()),
     };
-    let [value] = &aggregate.params.args[..] else { return Ok(()) };
+    let [value] = &args[..] else { return Ok(()) };
     if !value.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_))) {
         return Ok(());
     }
     let found = aggregates().into_iter().find(|own| own.name() == by);
-    aggregate.func = found.ok_or_else(|| Error::internal(format!("aggregate {by} is missing")))?;
+    *function = found.ok_or_else(|| Error::internal(format!("aggregate {by} is missing")))?;
     let length = call(LENGTH, value.clone())?;
-    aggregate.params.args.push(length);
+    args.push(length);
     Ok(())
 }
 
 fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    by_length(aggregate, schema)?;
+    by_length(&mut aggregate.func, &mut aggregate.params.args, schema)?;
     if !BY_ORDER.contains(&aggregate.func.name()) && !aggregate.func.supports_within_group_clause() {
         aggregate.params.order_by.clear();
     }
     let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
     let keys = array_keys::nulls_apart(keys, schema);
     aggregate.params.order_by = match keys.len() {
-        0 | 1 if !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
+        // Keys of DISTINCT are its arguments.
+        0 | 1 if !aggregate.params.distinct && !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
         _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
     };
     let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
@@ -406,6 +409,9 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
         && let Some(skipping) = shifts::skipping_null(function)
     {
         window.fun = WindowFunctionDefinition::WindowUDF(skipping);
+    }
+    if let WindowFunctionDefinition::AggregateUDF(function) = &mut window.fun {
+        by_length(function, &mut window.params.args, schema)?;
     }
     if window.params.distinct {
         plain_arguments(&mut window.params.args, schema)?;
