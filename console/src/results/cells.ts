@@ -7,7 +7,7 @@ export function familyOf(type: string): Family {
   if (/^(BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL.*)$/.test(type)) return "number";
   if (/^(TIMESTAMP|TIMESTAMP_NS|TIMESTAMP_MS|DATE)$/.test(type)) return "time";
   if (type === "BOOLEAN") return "boolean";
-  return type === "JSON" || type.endsWith("[]") ? "json" : "text";
+  return type === "JSON" || type === "JSONB" || type.endsWith("[]") ? "json" : "text";
 }
 
 /** Text of a value for display; NULL and the empty text are marked by the caller. */

@@ -4,7 +4,7 @@ import { gridRows, type GridState } from "./grid-state.ts";
 import type { ResultPages } from "./pages.ts";
 
 function pretty(text: string, type: string): string {
-  if (type !== "JSON") return text;
+  if (type !== "JSON" && type !== "JSONB") return text;
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {

@@ -114,7 +114,8 @@ pub(crate) fn too_deep() -> String {
 /// The converted values; texts as views when `to` is a Symbol.
 fn values_as(column: &BatchColumn, to: ColumnType) -> Result<Values, Failure> {
     use ColumnType::{
-        Boolean, Byte, Date, Decimal, Double, Float, Int, Ipv4, Json, Long, Short, Symbol, Timestamp, Uuid, Varchar,
+        Boolean, Byte, Date, Decimal, Double, Float, Int, Ipv4, Json, Jsonb, Long, Short, Symbol, Timestamp, Uuid,
+        Varchar,
     };
     let rows = Rows { validity: column.column.validity.as_ref() };
     let values = &column.column.values;
@@ -160,6 +161,8 @@ fn values_as(column: &BatchColumn, to: ColumnType) -> Result<Values, Failure> {
             rows.parse(column, json::check)?;
             text::views_of(column).map(Values::Views)
         }
+        (Jsonb, Json, _) => text::views_of(column).map(Values::Views),
+        (Varchar | Symbol | Json, Jsonb, _) => text::jsonb_of(column).map(Values::Views),
         _ => rows.none_fit(values.len(), to.physical()),
     }
 }

@@ -47,7 +47,7 @@ class _Type:
         return hash(self.names)
 
 
-STRING = _Type("VARCHAR", "SYMBOL", "JSON")
+STRING = _Type("VARCHAR", "SYMBOL", "JSON", "JSONB")
 BINARY = _Type("BINARY")
 NUMBER = _Type("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "DECIMAL")
 DATETIME = _Type("TIMESTAMP", "TIMESTAMP_MS", "TIMESTAMP_NS", "DATE")

@@ -26,7 +26,7 @@ _TYPES = {
     "BOOLEAN": types.Boolean, "BYTE": types.SmallInteger, "SHORT": types.SmallInteger, "INT": types.Integer,
     "LONG": types.BigInteger, "FLOAT": types.Float, "DOUBLE": types.Double, "DATE": types.Date,
     "TIMESTAMP": types.DateTime, "TIMESTAMP_MS": types.DateTime, "TIMESTAMP_NS": types.DateTime,
-    "VARCHAR": types.String, "SYMBOL": types.String, "JSON": types.Text, "BINARY": types.LargeBinary,
+    "VARCHAR": types.String, "SYMBOL": types.String, "JSON": types.Text, "JSONB": types.Text, "BINARY": types.LargeBinary,
     "UUID": types.Uuid, "IPV4": types.NullType,
 }
 _DECIMAL = re.compile(r"DECIMAL\((\d+), *(\d+)\)")

@@ -18,6 +18,15 @@ pub struct SessionContext {
     /// The settings that differ from their defaults, by lower-case name.
     pub settings: BTreeMap<String, String>,
     changes: Mutex<Vec<SettingChange>>,
+    notices: Mutex<Vec<Notice>>,
+}
+
+/// A message about a statement that has no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The SQLSTATE.
+    pub code: &'static str,
+    pub message: String,
 }
 
 /// A setting that a statement changed by `set_config`.
@@ -39,7 +48,7 @@ impl SessionContext {
     /// Creates a session of `user` with the settings that differ from their defaults, by lower-case name.
     #[must_use]
     pub fn new(user: impl Into<String>, process: i32, settings: BTreeMap<String, String>) -> SessionContext {
-        SessionContext { user: user.into(), process, settings, changes: Mutex::default() }
+        SessionContext { user: user.into(), process, settings, changes: Mutex::default(), notices: Mutex::default() }
     }
 
     /// Returns a setting that differs from its default.
@@ -58,6 +67,17 @@ impl SessionContext {
     #[must_use]
     pub fn take_changes(&self) -> Vec<SettingChange> {
         std::mem::take(&mut *self.changes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Records a notice, which the caller that runs the statement sends to the client.
+    pub fn notify(&self, notice: Notice) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Returns the notices recorded since the last call and clears the list.
+    #[must_use]
+    pub fn take_notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

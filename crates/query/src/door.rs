@@ -73,7 +73,7 @@ pub(crate) fn arrow_type(column_type: ColumnType) -> DataType {
         ColumnType::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
         ColumnType::Timestamp(unit) => DataType::Timestamp(arrow_unit(unit), None),
         ColumnType::Date => DataType::Date32,
-        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => DataType::Utf8View,
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json | ColumnType::Jsonb => DataType::Utf8View,
         ColumnType::Binary => DataType::BinaryView,
         ColumnType::Uuid => DataType::FixedSizeBinary(16),
         ColumnType::Ipv4 => DataType::UInt32,
@@ -192,7 +192,7 @@ pub(crate) fn origin(field: &Field) -> Option<(u32, i16)> {
 /// The field of a value that is one of those of another field: an address stays one, and a JSON document.
 pub(crate) fn field_of_one(name: &str, of: &Field) -> FieldRef {
     match column_type(of) {
-        Some(kept @ (ColumnType::Ipv4 | ColumnType::Json)) => field(name, kept, true),
+        Some(kept @ (ColumnType::Ipv4 | ColumnType::Json | ColumnType::Jsonb)) => field(name, kept, true),
         _ => Arc::new(Field::new(name, of.data_type().clone(), true)),
     }
 }

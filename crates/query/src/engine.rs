@@ -205,7 +205,7 @@ impl Engine {
         let base = SessionStateBuilder::new()
             .with_config(settings(config))
             .with_runtime_env(environment.clone())
-            .with_expr_planners(vec![Arc::new(plan::Subscripts), Arc::new(plan::TimeParts)])
+            .with_expr_planners(vec![Arc::new(plan::Subscripts), Arc::new(plan::TimeParts), Arc::new(plan::ArrayTexts)])
             .with_default_features()
             .with_type_planner(Arc::new(dialect::SqlTypes))
             .with_analyzer_rule(Arc::new(crate::plan::Settled))

@@ -10,6 +10,9 @@ use parquet::errors::ParquetError;
 use std::sync::Arc;
 use tidalite_types::{ErrorKind, SqlState};
 
+/// The words before the name of a setting in the errors of a statement's memory pool.
+pub(crate) const SETTING: &str = ", the setting ";
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Texts are as in PostgreSQL: lower case, no full stop, the object named.
@@ -42,13 +45,27 @@ impl Error {
 
     /// Creates the error for a text that is no value of a type.
     ///
-    /// A date with a month or day that does not exist has PostgreSQL's code for it.
+    /// An integer with too many digits has PostgreSQL's code for it.
     pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
-        let is_time = type_name == "DATE" || type_name.starts_with("TIME");
-        let is_overflow = is_time && is_date_shaped(text.trim());
-        let code = if is_overflow { SqlState::DATETIME_FIELD_OVERFLOW } else { SqlState::INVALID_TEXT_REPRESENTATION };
+        if matches!(type_name, "BYTE" | "SHORT" | "INT" | "LONG") && is_integer(text) {
+            let error = Error::invalid(format!("value \"{text}\" is out of range for type {type_name}"));
+            return error.about(format!("'{text}'")).with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE);
+        }
         let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
-        error.about(format!("'{text}")).with_code(code)
+        error.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION)
+    }
+
+    /// Creates the error for a text that is no value of a type of dates or times.
+    ///
+    /// A date with a month or day that does not exist has PostgreSQL's code for it.
+    pub(crate) fn invalid_time(type_name: &str, text: &str) -> Error {
+        let trimmed = text.trim();
+        if ["infinity", "-infinity"].contains(&trimmed.to_ascii_lowercase().as_str()) {
+            let error = Error::invalid(format!("\"{trimmed}\" is not supported as a value of type {type_name}"));
+            return error.about(format!("'{text}'")).with_code(SqlState::FEATURE_NOT_SUPPORTED);
+        }
+        let error = Error::invalid_text(type_name, text);
+        if is_date_shaped(trimmed) { error.with_code(SqlState::DATETIME_FIELD_OVERFLOW) } else { error }
     }
 
     /// Creates the error for a sum of integers that may exceed 64 bits.
@@ -69,6 +86,22 @@ impl Error {
     pub(crate) fn table_not_found(table: &str) -> Error {
         let error = Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"));
         Error { subject: Some(tidalite_types::schema::fold_name(table)), ..error }
+    }
+
+    /// Creates the error for a column that is not among `known`.
+    pub(crate) fn column_not_found<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+        const SYSTEM_COLUMNS: &[&str] = &["tableoid", "xmin", "xmax", "cmin", "cmax"];
+        let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
+        let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN);
+        if name == "ctid" {
+            return error
+                .with_hint("rows have no addresses; in DuckDB, SET pg_use_ctid_scan = false reads without them");
+        }
+        match crate::names::nearest(name, known) {
+            Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
+            None if SYSTEM_COLUMNS.contains(&name) => error.with_hint("tables have no system columns"),
+            None => error,
+        }
     }
 
     #[must_use]
@@ -110,6 +143,13 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
+}
+
+/// Returns true for an integer of any size.
+pub(crate) fn is_integer(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Returns true for a year, a month and a day in digits, optionally followed by other text.
@@ -205,7 +245,7 @@ pub(crate) fn operation(operator: &str) -> Option<&'static str> {
 
 fn out_of_memory(message: &str) -> Error {
     // The texts of the pool of a statement name the setting; others name operators and settings of DataFusion.
-    let text = match message.contains(", the setting ") {
+    let text = match message.contains(SETTING) {
         true => format!("out of memory for this query: {}", worded(message)),
         false => "out of memory for this query".to_owned(),
     };
@@ -274,13 +314,7 @@ fn from_schema(error: &SchemaError) -> Error {
                 error.subject = Some(table.table().to_owned());
                 return error.with_code(SqlState::UNDEFINED_TABLE);
             }
-            let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
-            let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN);
-            let names = valid_fields.iter().map(|c| without_side(&c.name));
-            match crate::names::nearest(name, names) {
-                Some(name) => error.with_hint(format!("perhaps you meant \"{name}\"")),
-                None => error,
-            }
+            Error::column_not_found(name, valid_fields.iter().map(|c| without_side(&c.name)))
         }
         SchemaError::AmbiguousReference { field } => {
             let mut error = Error::invalid(format!("column reference \"{}\" is ambiguous", field.name));

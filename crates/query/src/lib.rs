@@ -34,8 +34,8 @@ pub use access::FileAccess;
 pub use calendar::zone::TimeZone;
 pub use cancel::CancelToken;
 pub use catalog::{
-    ActivityEntry, Catalog, MergeWork, OverView, SessionContext, SettingChange, StatementStatistics, TableMetrics,
-    ViewMetrics,
+    ActivityEntry, Catalog, MergeWork, Notice, OverView, SessionContext, SettingChange, StatementStatistics,
+    TableMetrics, ViewMetrics,
 };
 pub use dialect::{parse, parse_bound, validate};
 pub use door::batches::{Target, to_batch};

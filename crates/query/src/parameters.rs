@@ -10,6 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, Time
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 use tidalite_types::pg_type::{self, PgType};
+use tidalite_types::text::hex_digits;
 use tidalite_types::{ColumnType, ErrorKind};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -205,9 +206,7 @@ fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
             None => out.push(Token::Number(digits.clone(), false)),
         },
         Parameter::Text(value) => out.push(text(value)),
-        Parameter::Bytes(value) => {
-            out.push(Token::HexStringLiteral(value.iter().map(|b| format!("{b:02x}")).collect()))
-        }
+        Parameter::Bytes(value) => out.push(Token::HexStringLiteral(hex_digits(value))),
         Parameter::Typed(value, _) | Parameter::Of(value, _) if is_insert => out.push(text(value)),
         Parameter::Of(value, of) => cast(out, text(value), of.sql_name),
         Parameter::Typed(value, column_type) => cast(out, text(value), &sql_name(*column_type)),

@@ -64,6 +64,10 @@ pub enum Statement {
     },
     /// Several statements on the same snapshot, committed together.
     Compound(Compound),
+    /// Indexes that IF EXISTS does not find: there are none.
+    DropIndexes {
+        names: Vec<String>,
+    },
     /// Accepted and without effect: `BEGIN`, `SET`, …
     Nothing {
         tag: &'static str,
@@ -96,6 +100,7 @@ impl Statement {
             | Statement::Copy(_)
             | Statement::CancelQuery(_)
             | Statement::Check { .. }
+            | Statement::DropIndexes { .. }
             | Statement::Nothing { .. } => None,
         }
     }

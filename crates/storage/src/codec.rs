@@ -84,6 +84,8 @@ impl Encoder {
             ColumnType::Ipv4 => (15, 0, 0),
             ColumnType::DoubleArray { dims } => (16, dims, 0),
             ColumnType::Json => (17, 0, 0),
+            // Earlier versions ignore the parameter, and read JSON.
+            ColumnType::Jsonb => (17, 1, 0),
         };
         self.bytes.extend_from_slice(&[tag, a, b]);
     }
@@ -266,6 +268,7 @@ impl<'a> Decoder<'a> {
             (14, ..) => ColumnType::Uuid,
             (15, ..) => ColumnType::Ipv4,
             (16, dims @ 1..=32, _) => ColumnType::DoubleArray { dims },
+            (17, 1, _) => ColumnType::Jsonb,
             (17, ..) => ColumnType::Json,
             _ => return Err(Malformed("column type")),
         })
@@ -398,6 +401,7 @@ mod tests {
             ColumnType::Ipv4,
             ColumnType::DoubleArray { dims: 3 },
             ColumnType::Json,
+            ColumnType::Jsonb,
         ];
         let columns = types.iter().enumerate().map(|(i, &column_type)| ColumnSchema {
             id: ColumnId(i as u32),

@@ -11,6 +11,7 @@ mod conflict;
 pub(crate) mod copy;
 mod copy_text;
 mod deadlines;
+mod notices;
 mod refresh;
 mod returning;
 mod running;
@@ -42,7 +43,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_query::statement::{Compound, CreateTableAs, Query, RefreshScope, Step};
 use tidalite_query::{
     ActivityEntry, AdmissionCounts, CancelToken, Catalog, Engine, EngineConfig, FileAccess, FrontEndCounts, Lifted,
-    OverView, QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
+    Notice, OverView, QueryResult, Statement, StatementStatistics, TableMetrics, ViewMetrics,
 };
 
 pub use tidalite_query::{Frame, Parameter, PgColumn, SessionContext};
@@ -587,6 +588,9 @@ impl Session {
             }
             Statement::Commands { tag, commands } => {
                 for command in commands {
+                    if let Some(notice) = notices::skipped(self, &command) {
+                        self.notify(notice);
+                    }
                     self.host.command(command).await?;
                 }
                 Ok(Changed::Done { tag, rows: 0 })
@@ -612,6 +616,7 @@ impl Session {
             }
             Statement::CreateTableAs(create) => {
                 if create.if_not_exists && self.has(&create) {
+                    self.notify(notices::present(&create.table));
                     return Ok(Changed::Done { tag: "CREATE TABLE AS", rows: 0 });
                 }
                 let rows = write::create_as(self, create, cancel).await?;
@@ -636,11 +641,18 @@ impl Session {
                 }
                 Ok(Changed::Done { tag: "CANCEL QUERY", rows: 0 })
             }
-            Statement::DropSchema { schema, cascades, .. } => {
-                self.drop_schema(&schema.text, cascades).await?;
+            Statement::DropSchema { schema, cascades, if_exists } => {
+                let is_missing = self.drop_schema(&schema.text, cascades).await? == 0;
+                if if_exists && is_missing {
+                    self.notify(notices::missing("schema", &schema.text));
+                }
                 Ok(Changed::Done { tag: "DROP SCHEMA", rows: 0 })
             }
             Statement::Compound(compound) => compound::run(self, &compound, cancel).await,
+            Statement::DropIndexes { names } => {
+                names.iter().for_each(|name| self.notify(notices::missing("index", name)));
+                Ok(Changed::Done { tag: "DROP INDEX", rows: 0 })
+            }
             Statement::Nothing { tag } => Ok(Changed::Done { tag, rows: 0 }),
             Statement::Query(_) | Statement::Explain { .. } | Statement::Check { .. } | Statement::Backup { .. } => {
                 Err(Error::new(ErrorKind::Internal, "a query is no change"))
@@ -648,8 +660,15 @@ impl Session {
         }
     }
 
+    /// Tells the client of the session about a statement that has no effect.
+    fn notify(&self, notice: Notice) {
+        self.catalog().session().notify(notice);
+    }
+
+    /// Drops the tables of a schema; returns how many there were.
+    ///
     /// A schema consists of the tables with its name as prefix: without such tables there is nothing to do.
-    async fn drop_schema(&self, schema: &str, cascades: bool) -> Result<()> {
+    async fn drop_schema(&self, schema: &str, cascades: bool) -> Result<usize> {
         let names = self.host.table_names();
         let within: Vec<String> =
             names.into_iter().filter(|name| tidalite_query::in_schema(name, schema).is_some()).collect();
@@ -659,6 +678,7 @@ impl Session {
             error.hint = Some(format!("DROP SCHEMA {schema} CASCADE drops what is in it"));
             return Err(error);
         }
+        let count = within.len();
         for name in within {
             let found = self.host.snapshots(&[&name]).pop().flatten();
             let view = found.as_ref().and_then(|table| table.schema.view.as_ref());
@@ -671,7 +691,7 @@ impl Session {
             };
             self.host.command(command).await?;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Returns the response of a statement that changed rows: the returned rows, if it has any.

@@ -31,8 +31,16 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
-/// Files with statements for which the first front end returns wrong results.
-const NOT_COMPARED: &[&str] = &["found_by_generator.slt", "frames.slt", "rows.slt"];
+/// Files with statements for which the first front end returns wrong results or errors.
+const NOT_COMPARED: &[&str] = &[
+    "array_casts.slt",
+    "found_by_generator.slt",
+    "frames.slt",
+    "literal_types.slt",
+    "number_types.slt",
+    "postgres_edges.slt",
+    "rows.slt",
+];
 
 /// The result of a statement: names and types of columns, and rows.
 #[derive(Clone, Debug, PartialEq)]

@@ -366,6 +366,47 @@ async fn a_prepared_statement_takes_any_values() {
     }
 }
 
+/// A `float8` parameter is a DOUBLE beside a DECIMAL, also in a plan for all values. Expected counts are PostgreSQL 15's.
+#[tokio::test]
+async fn double_parameters_beside_decimals() {
+    use tidalite::Parameter::Double;
+    let db = open();
+    db.run("CREATE TABLE p (ts TIMESTAMP, d DECIMAL(10,2), w DECIMAL(38,20)) TIMESTAMP(ts) PARTITION BY DAY").await;
+    db.run(
+        "INSERT INTO p VALUES ('2024-01-01', 0, 0.1), ('2024-01-02', 0.07, 0.07), \
+         ('2024-01-03', 2.5, 0.07000000000000000001), ('2024-01-04', 1.25, NULL)",
+    )
+    .await;
+    let counted = async |sql: &str, value: f64| {
+        let options = QueryOptions { parameters: vec![Double(value)], ..QueryOptions::default() };
+        match db.database.execute(sql, options).await.unwrap_or_else(|e| panic!("{sql}: {e}")) {
+            Response::Rows(rows) => count(rows).await.unwrap_or_else(|e| panic!("{sql}, {value}: {e}")),
+            Response::Done { .. } => panic!("a query has rows"),
+        }
+    };
+    // Rows where the column is equal, less, and greater or equal: for d, then for w.
+    for (value, expected) in [
+        (0.07, [1, 1, 3, 2, 0, 3]),
+        (2.5, [1, 3, 1, 0, 3, 0]),
+        (1e-20, [0, 1, 3, 0, 0, 3]),
+        (1e300, [0, 4, 0, 0, 3, 0]),
+        (f64::NAN, [0, 4, 0, 0, 3, 0]),
+        (f64::INFINITY, [0, 4, 0, 0, 3, 0]),
+        (f64::NEG_INFINITY, [0, 0, 4, 0, 0, 3]),
+        (-0.0, [1, 0, 4, 0, 0, 3]),
+    ] {
+        let conditions = ["d = $1", "d < $1", "d >= $1", "w = $1", "w < $1", "w >= $1"];
+        for (condition, expected) in conditions.into_iter().zip(expected) {
+            for _ in 0..3 {
+                let sql = format!("SELECT ts FROM p WHERE {condition}");
+                assert_eq!(counted(&sql, value).await, expected, "{condition}, {value}");
+            }
+        }
+        let chosen = "SELECT ts FROM p WHERE coalesce(CASE WHEN d < 0 THEN d END, $1) = $1::double";
+        assert_eq!(counted(chosen, value).await, 4, "{value}");
+    }
+}
+
 #[tokio::test]
 async fn a_statement_stops_when_its_rows_are_dropped() {
     let db = open();

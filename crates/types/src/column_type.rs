@@ -31,7 +31,10 @@ pub enum ColumnType {
     DoubleArray {
         dims: u8,
     },
+    /// JSON whose text is stored as it was written.
     Json,
+    /// JSON whose text is stored as in [`crate::jsonb`].
+    Jsonb,
 }
 
 /// Layout of the values of a type in memory and in plain blocks.
@@ -81,16 +84,18 @@ impl ColumnType {
             ColumnType::Decimal { .. } => Physical::I128,
             ColumnType::Symbol | ColumnType::Ipv4 => Physical::U32,
             ColumnType::Uuid => Physical::B16,
-            ColumnType::Varchar | ColumnType::Binary | ColumnType::DoubleArray { .. } | ColumnType::Json => {
-                Physical::Views
-            }
+            ColumnType::Varchar
+            | ColumnType::Binary
+            | ColumnType::DoubleArray { .. }
+            | ColumnType::Json
+            | ColumnType::Jsonb => Physical::Views,
         }
     }
 
     /// Returns true if values are UTF-8 text of variable length.
     #[must_use]
     pub fn is_text(self) -> bool {
-        matches!(self, ColumnType::Varchar | ColumnType::Json)
+        matches!(self, ColumnType::Varchar | ColumnType::Json | ColumnType::Jsonb)
     }
 
     /// Returns the type of an SQL name in any case, without parameters (the parser handles `DECIMAL` and arrays).
@@ -114,6 +119,7 @@ impl ColumnType {
             "UUID" => ColumnType::Uuid,
             "IPV4" => ColumnType::Ipv4,
             "JSON" => ColumnType::Json,
+            "JSONB" => ColumnType::Jsonb,
             _ => return None,
         })
     }
@@ -152,6 +158,7 @@ impl fmt::Display for ColumnType {
             ColumnType::Uuid => "UUID",
             ColumnType::Ipv4 => "IPV4",
             ColumnType::Json => "JSON",
+            ColumnType::Jsonb => "JSONB",
             ColumnType::DoubleArray { dims } => {
                 f.write_str("DOUBLE")?;
                 return (0..*dims).try_for_each(|_| f.write_str("[]"));

@@ -2,7 +2,8 @@
 //!
 //! No files, no threads, no clock, no SQL. All other crates use this one; it uses none of them.
 //!
-//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`ttl`], [`view`], [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`].
+//! Reading order: [`ids`], [`column_type`], [`pg_type`], [`time`], [`interval`], [`jsonb`], [`ttl`], [`uuid`], [`view`],
+//! [`schema`], [`bitmap`], [`views`], [`column`], [`batch`], [`command`], [`text`].
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -13,11 +14,14 @@ pub mod command;
 pub mod error;
 pub mod ids;
 pub mod interval;
+pub mod jsonb;
 pub mod pg_type;
 pub mod schema;
 mod sqlstate;
+pub mod text;
 pub mod time;
 pub mod ttl;
+pub mod uuid;
 pub mod view;
 pub mod views;
 

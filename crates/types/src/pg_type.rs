@@ -206,6 +206,7 @@ pub fn of(column_type: ColumnType) -> PgType {
         ColumnType::Uuid => UUID,
         ColumnType::DoubleArray { .. } => FLOAT8S,
         ColumnType::Json => JSON,
+        ColumnType::Jsonb => JSONB,
     }
 }
 

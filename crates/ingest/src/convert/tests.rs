@@ -284,14 +284,9 @@ fn text_becomes_times() {
 #[test]
 fn text_becomes_uuids_addresses_and_decimals() {
     let upper = "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11";
-    assert_values(&text(&[upper, &upper.to_lowercase()]), Uuid, Values::B16(vec![uuid_bytes(0x11); 2]));
-    for bad in [
-        "",
-        "a0eebc999c0b4ef8bb6d6bb9bd380a11",
-        &upper[..35],
-        "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}",
-        "g0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
-    ] {
+    let forms = [upper, &upper.to_lowercase(), &upper.replace('-', ""), &format!("{{{upper}}}")];
+    assert_values(&text(&forms), Uuid, Values::B16(vec![uuid_bytes(0x11); 4]));
+    for bad in ["", &upper[..35], "{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "g0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"] {
         assert_fails(&text(&[bad]), Uuid, 0, &format!("invalid input syntax for type UUID: {bad:?}"));
     }
     assert_values(&text(&["1.2.3.4", "255.255.255.255", "0.0.0.0"]), Ipv4, Values::U32(vec![0x0102_0304, u32::MAX, 0]));
@@ -382,6 +377,9 @@ fn json_is_checked_and_kept_as_written() {
     ] {
         assert_fails(&text(&[bad]), Json, 0, &format!("invalid input syntax for type JSON: {bad:?}"));
     }
+    let spaced = text(&["{ \"b\":1, \"a\" : [] }", "1e1"]);
+    assert_values(&spaced, Jsonb, Values::Views(views(&["{\"a\": [], \"b\": 1}", "10"])));
+    assert_fails(&text(&["{}", "{"]), Jsonb, 1, "invalid input syntax for type JSONB: \"{\"");
     let stored = column(Json, Values::Views(views(&["{}"])));
     assert_text(&stored, &["{}"]);
     assert_fails(&stored, US, 0, "cannot cast value \"{}\" of type JSON to type TIMESTAMP");
@@ -458,6 +456,7 @@ fn nulls_stay_and_are_never_looked_at() {
         Uuid,
         Ipv4,
         Json,
+        Jsonb,
     ];
     for from in all {
         let mut nulls = column(from, Column::nulls(from.physical(), 3).values);

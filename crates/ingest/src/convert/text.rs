@@ -3,7 +3,7 @@
 use super::decimal::decimal_text;
 use super::{Failure, Problem};
 use tidalite_types::time::{civil_from_days, days_from_civil, format_timestamp};
-use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values, Views};
+use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values, Views, jsonb, uuid};
 
 /// Largest number of characters of a value in an error message.
 const SHOWN_MAX: usize = 64;
@@ -17,7 +17,7 @@ pub(super) fn has_text(from: ColumnType) -> bool {
 /// Returns the text of every value.
 pub(super) fn views_of(column: &BatchColumn) -> Result<Views, Failure> {
     let rows = column.column.len();
-    let is_text = matches!(column.column_type, ColumnType::Varchar | ColumnType::Json | ColumnType::Symbol);
+    let is_text = is_text(column.column_type);
     let mut views = Views::with_capacity(rows);
     let mut text;
     for row in 0..rows {
@@ -39,6 +39,36 @@ pub(super) fn views_of(column: &BatchColumn) -> Result<Views, Failure> {
     Ok(views)
 }
 
+/// Returns every text as a JSONB value.
+pub(super) fn jsonb_of(column: &BatchColumn) -> Result<Views, Failure> {
+    let mut views = Views::with_capacity(column.column.len());
+    for row in 0..column.column.len() {
+        if !column.column.is_valid(row) {
+            views.push_empty(1);
+            continue;
+        }
+        let text = std::str::from_utf8(bytes_of(column, row)).map_err(|_| (row, Problem::Syntax))?;
+        let value = jsonb(text).map_err(|problem| (row, problem))?;
+        if !views.has_room(value.len()) {
+            return Err((row, Problem::Room));
+        }
+        views.push(value.as_bytes());
+    }
+    Ok(views)
+}
+
+/// Returns the text of a JSONB value.
+pub(crate) fn jsonb(text: &str) -> Result<String, Problem> {
+    jsonb::normalized(text).map_err(|refused| match refused {
+        jsonb::Refused::Syntax => Problem::Syntax,
+        jsonb::Refused::Depth => Problem::Depth,
+    })
+}
+
+fn is_text(column_type: ColumnType) -> bool {
+    column_type.is_text() || column_type == ColumnType::Symbol
+}
+
 /// Returns the bytes of a row's string or binary value.
 pub(super) fn bytes_of(column: &BatchColumn, row: usize) -> &[u8] {
     match &column.column.values {
@@ -50,8 +80,7 @@ pub(super) fn bytes_of(column: &BatchColumn, row: usize) -> &[u8] {
 
 /// Returns the representation of a value in an error message.
 pub(super) fn shown(column: &BatchColumn, row: usize) -> String {
-    use ColumnType::{Json, Symbol, Varchar};
-    if !matches!(column.column_type, Varchar | Json | Symbol) {
+    if !is_text(column.column_type) {
         return value_text(column, row);
     }
     let text = String::from_utf8_lossy(bytes_of(column, row));
@@ -96,18 +125,16 @@ fn double_text(shortest: String) -> String {
     }
 }
 
-/// Parses a UUID of `8-4-4-4-12` hexadecimal digits.
+/// Parses a UUID in any form of PostgreSQL.
 pub(crate) fn uuid(text: &str) -> Result<[u8; 16], Problem> {
-    let mut groups = text.split('-');
-    let mut bits = 0_u128;
-    for digits in [8, 4, 4, 4, 12] {
-        let group = groups.next().filter(|g| g.len() == digits).ok_or(Problem::Syntax)?;
-        for byte in group.bytes() {
-            let digit = char::from(byte).to_digit(16).ok_or(Problem::Syntax)?;
-            bits = bits << 4 | u128::from(digit);
-        }
-    }
-    if groups.next().is_none() { Ok(bits.to_be_bytes()) } else { Err(Problem::Syntax) }
+    uuid::parse(text).ok_or(Problem::Syntax)
+}
+
+/// Returns true for a UUID of `8-4-4-4-12` hexadecimal digits.
+///
+/// Other forms of a UUID do not make a column of a file one of UUIDs: 32 digits may be a hash.
+pub(crate) fn has_uuid_form(text: &str) -> bool {
+    text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && uuid::parse(text).is_some()
 }
 
 /// Parses an IPv4 address of four decimal numbers up to 255.

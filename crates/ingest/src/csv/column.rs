@@ -173,6 +173,10 @@ impl Builder {
         let (delimiter, quote) = (format.delimiter, format.quote);
         let first = *input.get(at)?;
         if (first == delimiter || first == b'\n') && !self.is_designated {
+            // An empty text is read on the general path.
+            if format.nulls.keeps_empty() && self.is_text() {
+                return None;
+            }
             self.push_null(row);
             return Some(at);
         }
@@ -204,7 +208,7 @@ impl Builder {
                 Some(end)
             }
             Data::Skipped | Data::Symbol(..) | Data::Text(_)
-                if first != quote && self.column_type != ColumnType::Json =>
+                if first != quote && !matches!(self.column_type, ColumnType::Json | ColumnType::Jsonb) =>
             {
                 let end = at + memchr2(delimiter, b'\n', &input[at..])?;
                 // Fields with a carriage return, or that may be a NULL string, use the general path.
@@ -281,7 +285,7 @@ impl Builder {
         let is_text = self.is_text();
         let text = if is_text { field.text } else { field.text.trim_ascii() };
         let is_null = match (text.is_empty(), is_text) {
-            (true, _) => !field.is_quoted || !is_text,
+            (true, _) => !is_text || !field.is_quoted && !nulls.keeps_empty(),
             (false, true) => !field.is_quoted && nulls.has(text),
             (false, false) => nulls.has_beside_values(text),
         };
@@ -343,9 +347,18 @@ impl Builder {
                 v.push(&value);
             }
             Data::Symbol(..) | Data::Text(_) => {
-                if self.column_type == ColumnType::Json {
-                    json::check(text)?;
-                }
+                let normalized;
+                let text = match self.column_type {
+                    ColumnType::Json => {
+                        json::check(text)?;
+                        text
+                    }
+                    ColumnType::Jsonb => {
+                        normalized = text::jsonb(text)?;
+                        normalized.as_str()
+                    }
+                    _ => text,
+                };
                 if !self.take_text(text.as_bytes()) {
                     return Err(Problem::Room);
                 }

@@ -5,13 +5,17 @@ const ANYWHERE: [&str; 2] = ["NULL", "\\N"];
 /// In columns without text, in any case.
 const BESIDE_VALUES: [&str; 9] = ["null", "\\n", "na", "n/a", "#n/a", "nan", "-nan", "none", "-"];
 
-/// Unquoted texts that represent NULL, in addition to the empty field.
+/// Unquoted texts that represent NULL.
+///
+/// The empty field is one of them, except with [`Nulls::without_empty`] in columns that hold text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nulls {
     texts: Vec<Vec<u8>>,
     /// The first bytes of `texts`, so that most fields need no comparison.
     firsts: [u64; 4],
     has_usual: bool,
+    /// True if the empty field is a text in columns that hold text.
+    keeps_empty: bool,
 }
 
 impl Nulls {
@@ -21,7 +25,19 @@ impl Nulls {
         let texts: Vec<Vec<u8>> = texts.iter().map(|t| t.as_ref().to_vec()).filter(|t| !t.is_empty()).collect();
         let mut firsts = [0; 4];
         texts.iter().for_each(|text| firsts[usize::from(text[0] >> 6)] |= 1 << (text[0] & 63));
-        Nulls { texts, firsts, has_usual: false }
+        Nulls { texts, firsts, has_usual: false, keeps_empty: false }
+    }
+
+    /// Makes the empty field an empty text in columns that hold text.
+    #[must_use]
+    pub fn without_empty(self) -> Nulls {
+        Nulls { keeps_empty: true, ..self }
+    }
+
+    /// Returns true if the empty field is an empty text in columns that hold text.
+    #[inline(always)]
+    pub(super) fn keeps_empty(&self) -> bool {
+        self.keeps_empty
     }
 
     /// Returns the usual NULL strings of CSV files.

@@ -1,19 +1,22 @@
 //! Arrays, rows, subscripts and parts of structs.
 
 use super::names::folded;
+use super::number_types::typed_items;
 use super::operators::text;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
-use crate::Error;
 use crate::functions::array_part;
-use crate::plan::with_doubles;
-use datafusion::arrow::datatypes::FieldRef;
+use crate::plan::with_times;
+use crate::{Error, door};
+use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::planner::{PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
+use std::sync::Arc;
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, ExprKind, Ident, Literal, Subscript};
+use tidalite_types::ColumnType;
 
 /// Rows within rows: the stock planner derives the type of a row twice at each level.
 const ROW_LEVELS_MAX: usize = 10;
@@ -37,6 +40,22 @@ fn with_typed_nulls(items: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     Ok(items.into_iter().zip(fields).map(typed).collect())
 }
 
+/// Returns the type of an array of JSON documents.
+fn document_list(item: &Field) -> Option<FieldRef> {
+    match door::column_type(item) {
+        Some(ColumnType::Json | ColumnType::Jsonb) => door::array_field(item).map(Arc::new),
+        _ => None,
+    }
+}
+
+/// Gives an array its type, if that is one of JSON documents.
+fn of_documents(array: Expr, field: Option<FieldRef>) -> Expr {
+    match field {
+        Some(field) => Expr::Cast(Cast::new_from_field(Box::new(array), field)),
+        None => array,
+    }
+}
+
 /// The end of a slice without an upper bound: no array is longer.
 const LAST: i64 = i32::MAX as i64;
 
@@ -49,10 +68,13 @@ impl Binder<'_> {
 
     pub(super) fn array_of(&self, items: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
         let items = with_typed_nulls(items, schema)?;
-        let mut items = with_doubles(&items, schema).unwrap_or(items);
+        let documents = items.first().map(|item| item.to_field(schema)).transpose()?;
+        let documents = documents.and_then(|(_, field)| document_list(&field));
+        let mut items = typed_items(items, schema)?;
+        items = with_times(&items, schema).unwrap_or(items);
         for planner in self.state.expr_planners() {
             match planner.plan_array_literal(items, schema)? {
-                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Planned(expr) => return Ok(of_documents(expr, documents)),
                 PlannerResult::Original(original) => items = original,
             }
         }

@@ -1,13 +1,13 @@
 //! Expressions.
 
-use super::operators::text_as;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::halves;
 use crate::functions::value_texts;
 use crate::functions::zones::AT_TIME_ZONE;
+use crate::plan::{text_as, texts_alike};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
-use datafusion::common::ScalarValue;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use tidalite_sql::Span;
@@ -35,10 +35,8 @@ impl Binder<'_> {
                 self.between(operand, low, high, *negated, *symmetric, place)
             }
             ExprKind::InList { operand, negated, list } => {
-                let operand = Box::new(self.expr(operand, place)?);
-                let items = self.in_items(list, place)?.into_iter();
-                let items = items.map(|item| text_as(item, &operand, &place.scope.schema)).collect::<Result<_>>()?;
-                Ok(Expr::InList(InList::new(operand, items, *negated)))
+                let operand = self.expr(operand, place)?;
+                Ok(among(operand, self.in_items(list, place)?, *negated, &place.scope.schema)?)
             }
             ExprKind::InQuery { operand, negated, query } => self.in_query(operand, query, *negated, place),
             ExprKind::InValue { operand, negated, set } => self.in_value(operand, set, *negated, place),
@@ -116,7 +114,10 @@ impl Binder<'_> {
         place: Place,
     ) -> Result<Expr> {
         let [operand, low, high] = [operand, low, high].map(|expr| self.expr(expr, place));
+        let schema = place.scope.schema.as_ref();
         let (operand, low, high) = (operand?, low?, high?);
+        let operand = text_as(text_as(operand, &low, schema)?, &high, schema)?;
+        let (low, high) = (text_as(low, &operand, schema)?, text_as(high, &operand, schema)?);
         let of = |low: Expr, high: Expr, negated| {
             Expr::Between(Between::new(Box::new(operand.clone()), negated, Box::new(low), Box::new(high)))
         };
@@ -134,10 +135,19 @@ impl Binder<'_> {
         otherwise: Option<&ast::Expr>,
         place: Place,
     ) -> Result<Expr> {
+        let schema = place.scope.schema.as_ref();
         let boxed = |expr: &ast::Expr| self.expr(expr, place).map(Box::new);
         let branches = branches.iter().map(|branch| Ok((boxed(&branch.when)?, boxed(&branch.then)?)));
-        let branches = branches.collect::<Result<Vec<_>>>()?;
-        Ok(Expr::Case(Case::new(operand.map(boxed).transpose()?, branches, otherwise.map(boxed).transpose()?)))
+        let mut branches = branches.collect::<Result<Vec<_>>>()?;
+        let (operand, mut otherwise) = (operand.map(boxed).transpose()?, otherwise.map(boxed).transpose()?);
+        if let Some(operand) = &operand {
+            for (when, _) in &mut branches {
+                **when = text_as(std::mem::take(when.as_mut()), operand, schema)?;
+            }
+        }
+        let results = branches.iter_mut().map(|(_, then)| then).chain(&mut otherwise);
+        texts_alike(results.map(AsMut::as_mut).collect(), schema)?;
+        Ok(Expr::Case(Case::new(operand, branches, otherwise)))
     }
 
     fn typed_text(&self, data_type: &TypeName, text: &str) -> Result<Expr> {
@@ -168,7 +178,9 @@ impl Binder<'_> {
         let is_nanos = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, None));
         let is_seconds = is_nanos && value.get_type(&place.scope.schema)? == DataType::Int64;
         let from = value.get_type(&place.scope.schema)?;
-        if let Some(name) = text_cast(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..))) {
+        if let Some(name) =
+            value_texts::cast_function(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..)))
+        {
             return self.scalar_call(name, vec![value]);
         }
         let value = match is_seconds {
@@ -231,6 +243,20 @@ impl Binder<'_> {
     }
 }
 
+/// Plans `value IN (items)`.
+pub(super) fn among(
+    value: Expr,
+    items: Vec<Expr>,
+    negated: bool,
+    schema: &DFSchema,
+) -> datafusion::common::Result<Expr> {
+    let mut values = std::iter::once(value).chain(items).collect::<Vec<_>>();
+    texts_alike(values.iter_mut().collect(), schema)?;
+    let items = values.split_off(1);
+    let value = values.pop().unwrap_or_default();
+    Ok(Expr::InList(InList::new(Box::new(value), items, negated)))
+}
+
 /// Connects operands of AND or OR; a long chain becomes a balanced tree.
 fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
     let missing = || crate::Error::internal("AND or OR without operands").into();
@@ -238,16 +264,4 @@ fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
         return parts.into_iter().reduce(join).ok_or_else(missing);
     }
     halves(parts, &join).ok_or_else(missing)
-}
-
-/// Returns the function of a cast between text and an array or bytes.
-fn text_cast(from: &DataType, to: &DataType) -> Option<&'static str> {
-    let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
-    match (from, to) {
-        (DataType::List(_), to) if is_text(to) => Some(value_texts::ARRAY_OUT),
-        (from, to) if is_bytes(from) && is_text(to) => Some(value_texts::BYTES_OUT),
-        (from, to) if is_text(from) && is_bytes(to) => Some(value_texts::BYTES_IN),
-        _ => None,
-    }
 }

@@ -5,6 +5,7 @@ use super::scope::{Env, Place, Scope, Source};
 use super::select::empty_scope;
 use super::with::with_columns;
 use super::{Binder, Result, unsupported};
+use crate::dialect::set_returning::{ORDINALITY, ORDINALS};
 use crate::functions::{FILES, meta, random};
 use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::tables::SCHEMA;
@@ -108,10 +109,7 @@ impl Binder<'_> {
                 }
             }
             RelationKind::Function { call, with_ordinality, .. } => {
-                if *with_ordinality {
-                    return unsupported("WITH ORDINALITY", relation.span);
-                }
-                self.table_function(call, alias, env)
+                self.table_function(call, *with_ordinality, alias, env)
             }
             RelationKind::Variable(_) => unsupported("variable in FROM", relation.span),
             RelationKind::Pivot { .. } => unsupported("PIVOT", relation.span),
@@ -148,7 +146,13 @@ impl Binder<'_> {
     }
 
     /// Binds a call of a table function, whose arguments are constants.
-    fn table_function(&self, call: &FunctionCall, alias: Option<&Alias>, env: &Env) -> Result<Source> {
+    fn table_function(
+        &self,
+        call: &FunctionCall,
+        with_ordinality: bool,
+        alias: Option<&Alias>,
+        env: &Env,
+    ) -> Result<Source> {
         let parts = folded_parts(&call.name);
         let [name] = parts.as_slice() else { return unsupported("schema of a table function", call.name.span) };
         let args = arguments(call)?;
@@ -162,10 +166,13 @@ impl Binder<'_> {
         let scope = empty_scope(env.outer.filter(|_| has_columns));
         let bound = args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?;
         if name == "unnest" {
-            return unnested_rows(bound, alias, "unnest");
+            return self.unnested_rows(bound, with_ordinality, alias, "unnest");
         }
-        if has_columns {
-            return unnested_rows(vec![self.scalar_call(name, bound)?], alias, name);
+        if has_columns || with_ordinality && name == SERIES[0] {
+            return self.unnested_rows(vec![self.scalar_call(name, bound)?], with_ordinality, alias, name);
+        }
+        if with_ordinality {
+            return unsupported("WITH ORDINALITY", call.name.span);
         }
         let Some(function) = self.state.table_functions().get(name) else {
             return self.scalar_in_from(call, name, bound, alias);
@@ -209,6 +216,36 @@ impl Binder<'_> {
         Ok(Source::of_plan(row.alias(table)?.build()?))
     }
 
+    /// Returns the rows of arrays, side by side, and their numbers.
+    fn unnested_rows(
+        &self,
+        mut arrays: Vec<Expr>,
+        with_ordinality: bool,
+        alias: Option<&Alias>,
+        name: &str,
+    ) -> Result<Source> {
+        let input = LogicalPlanBuilder::empty(true).build()?;
+        let table = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
+        let lists = arrays.len();
+        if with_ordinality {
+            arrays.push(self.scalar_call(ORDINALS, arrays.clone())?);
+        }
+        let columns = arrays.into_iter().enumerate().map(|(at, array)| {
+            let name = match at {
+                0 => table.clone(),
+                at if at == lists => ORDINALITY.to_owned(),
+                at => format!("{table}{at}"),
+            };
+            Expr::Unnest(Unnest::new(array)).alias(name)
+        });
+        let (input, columns) = super::distinct::unnested(input, columns.collect())?;
+        let plan = LogicalPlanBuilder::from(input).project(columns)?.build()?;
+        match alias {
+            Some(_) => Ok(Source::of_plan(aliased(plan, alias)?)),
+            None => Ok(Source::of_plan(LogicalPlanBuilder::from(plan).alias(table)?.build()?)),
+        }
+    }
+
     /// Evaluates constant arguments of a table function.
     fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
         let context = SimplifyContext::builder()
@@ -219,25 +256,6 @@ impl Binder<'_> {
         let schema = DFSchema::empty();
         let one = |arg| Ok(simplifier.simplify(simplifier.coerce(arg, &schema)?)?);
         args.into_iter().map(one).collect()
-    }
-}
-
-/// Returns the rows of arrays, side by side.
-fn unnested_rows(arrays: Vec<Expr>, alias: Option<&Alias>, name: &str) -> Result<Source> {
-    let input = LogicalPlanBuilder::empty(true).build()?;
-    let table = alias.map_or_else(|| name.to_owned(), |alias| folded(&alias.name));
-    let columns = arrays.into_iter().enumerate().map(|(at, array)| {
-        let name = match at {
-            0 => table.clone(),
-            at => format!("{table}{at}"),
-        };
-        Expr::Unnest(Unnest::new(array)).alias(name)
-    });
-    let (input, columns) = super::distinct::unnested(input, columns.collect())?;
-    let plan = LogicalPlanBuilder::from(input).project(columns)?.build()?;
-    match alias {
-        Some(_) => Ok(Source::of_plan(aliased(plan, alias)?)),
-        None => Ok(Source::of_plan(LogicalPlanBuilder::from(plan).alias(table)?.build()?)),
     }
 }
 

@@ -3,20 +3,25 @@
 use super::names::{folded, folded_parts, table_reference};
 use super::operators::text;
 use super::order::sort_key;
+use super::ordered_sets::RANKS;
 use super::scope::Place;
 use super::{BindError, Binder, Result, unsupported};
 use crate::dialect::{RANGE, set_returning};
 use crate::error::no_function;
-use crate::{Error, pg_catalog};
+use crate::functions::{identifiers, lengths, value_texts};
+use crate::plan::{CHOOSING, texts_alike};
+use crate::{Error, door, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::arguments::{ArgumentName, resolve_function_arguments};
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment, ScalarFunction, Unnest};
 use datafusion::logical_expr::planner::{PlannerResult, RawAggregateExpr};
-use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Signature, SortExpr, cast, lit};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Signature, SortExpr, cast, lit, when};
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, FunctionArg, FunctionCall, Ident, OrderItem, SpecialCall, TrimSide};
 use tidalite_sql::{Span, ast::ObjectName};
+use tidalite_types::ColumnType;
 
 /// Aggregates that take their value from WITHIN GROUP.
 const ORDERED_SETS: &[&str] =
@@ -103,8 +108,11 @@ impl Binder<'_> {
                 let (left, right) = (self.expr(left, place)?, self.expr(right, place)?);
                 Some(self.operator(BinaryOperator::Modulo, left, right, &place.scope.schema, span)?)
             }
-            ("percentile_disc", [FunctionArg::Expr(share)]) if call.within_group.len() == 1 => {
-                Some(self.percentile(share, &call.within_group[0], call.filter.as_ref(), place, span)?)
+            ("percentile_disc", [FunctionArg::Expr(_)]) if call.within_group.len() == 1 => {
+                Some(self.percentile(call, place, span)?)
+            }
+            (name, _) if RANKS.contains(&name) && !call.within_group.is_empty() => {
+                Some(self.rank_within(name, call, place, span)?)
             }
             ("substring" | "substr", [_]) => {
                 let error = Error::invalid("substring takes where to begin, and how many characters");
@@ -141,10 +149,19 @@ impl Binder<'_> {
         if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE)
         {
             let arguments = self.arguments(&call.args, place)?;
-            let args = arguments.resolved(name, function.signature())?;
+            let mut args = arguments.resolved(name, function.signature())?;
+            if CHOOSING.contains(&name) {
+                texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
+            }
             if let Some(value) = self.of_sequence(name, &args, place, span)? {
                 return Ok(value);
             }
+            let args = match name {
+                "concat" | "concat_ws" => {
+                    args.into_iter().map(|arg| self.as_text(arg, place)).collect::<Result<_>>()?
+                }
+                _ => args,
+            };
             return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function.clone(), args)));
         }
         if let Some(over) = &call.over {
@@ -153,6 +170,23 @@ impl Binder<'_> {
         match self.state.aggregate_functions().get(name) {
             Some(function) => self.aggregate(name, function.clone(), is_distinct, call, place, span),
             None => Err(unknown_function(name, call.name.span)),
+        }
+    }
+
+    /// Converts a value that `concat` does not take, or of which it has another text than a cast, to text.
+    fn as_text(&self, value: Expr, place: Place) -> Result<Expr> {
+        let field = value.to_field(&place.scope.schema)?.1;
+        let of_identifier = match door::column_type(&field) {
+            Some(ColumnType::Uuid) => Some(identifiers::UUID_TO_TEXT),
+            Some(ColumnType::Ipv4) => Some(identifiers::IPV4_TO_TEXT),
+            _ => None,
+        };
+        match of_identifier.or_else(|| value_texts::cast_function(field.data_type(), &DataType::Utf8View)) {
+            Some(name) => self.scalar_call(name, vec![value]),
+            None if matches!(field.data_type(), DataType::Interval(_) | DataType::Duration(_)) => {
+                Ok(cast(value, DataType::Utf8View))
+            }
+            None => Ok(value),
         }
     }
 
@@ -199,7 +233,10 @@ impl Binder<'_> {
             arguments.values.remove(0);
             arguments.names.remove(0);
         }
-        let order_by = self.inner_order(keys, inner)?;
+        let mut order_by = self.inner_order(keys, inner)?;
+        if name == "percentile_cont" {
+            order_by.iter_mut().try_for_each(|key| widen_real(&mut key.expr, &place.scope.schema))?;
+        }
         if is_set && let Some(key) = order_by.first() {
             if order_by.len() > 1 {
                 return unsupported("WITHIN GROUP of several keys", span);
@@ -210,19 +247,67 @@ impl Binder<'_> {
         let filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
         let args = arguments.resolved(name, function.signature())?;
         let raw = RawAggregateExpr { func: function, args, distinct, filter, order_by, null_treatment };
-        let planned = self.planned_aggregate(raw)?;
+        let planned = match &raw.args[..] {
+            [value] if name == "avg" && is_interval(value, &place.scope.schema) => self.mean_of_intervals(raw)?,
+            [value] if name == "array_agg" && distinct && is_interval(value, &place.scope.schema) => {
+                self.distinct_intervals(raw)?
+            }
+            _ => self.planned_aggregate(raw)?,
+        };
         check_level(&planned, name, span)?;
         Ok(planned)
     }
 
     /// Binds an aggregate of plain arguments.
-    fn aggregate_of(&self, name: &str, args: Vec<Expr>, filter: Option<Expr>, order_by: Vec<SortExpr>) -> Result<Expr> {
-        let Some(function) = self.state.aggregate_functions().get(name).cloned() else {
-            return Err(Error::internal(format!("aggregate {name} is not registered")).into());
-        };
+    pub(super) fn aggregate_of(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+        filter: Option<Expr>,
+        order_by: Vec<SortExpr>,
+    ) -> Result<Expr> {
+        let func = self.aggregate_named(name)?;
         let filter = filter.map(Box::new);
-        let raw = RawAggregateExpr { func: function, args, distinct: false, filter, order_by, null_treatment: None };
+        let raw = RawAggregateExpr { func, args, distinct: false, filter, order_by, null_treatment: None };
         self.planned_aggregate(raw)
+    }
+
+    /// Binds `avg` of intervals: their sum divided by their number.
+    fn mean_of_intervals(&self, raw: RawAggregateExpr) -> Result<Expr> {
+        let [sum, count] = ["sum", "count"].map(|name| {
+            let func = self.aggregate_named(name)?;
+            self.planned_aggregate(RawAggregateExpr { func, ..raw.clone() })
+        });
+        self.mean(sum?, count?)
+    }
+
+    /// Binds `array_agg(DISTINCT x ORDER BY x)` of intervals: the stock aggregate does not order them by their length.
+    fn distinct_intervals(&self, mut raw: RawAggregateExpr) -> Result<Expr> {
+        let keys = std::mem::take(&mut raw.order_by);
+        let key = match keys.as_slice() {
+            [key] if raw.args.contains(&key.expr) => key.clone(),
+            _ => return self.planned_aggregate(RawAggregateExpr { order_by: keys, ..raw }),
+        };
+        let values = self.planned_aggregate(raw)?;
+        self.scalar_call(lengths::ORDERED, vec![values, lit(key.asc), lit(key.nulls_first)])
+    }
+
+    /// Binds the mean of intervals; NULL without values.
+    pub(super) fn mean(&self, sum: Expr, count: Expr) -> Result<Expr> {
+        let count = when(count.clone().gt(lit(0_i64)), count).end()?;
+        self.scalar_call(lengths::DIVIDED, vec![sum, count])
+    }
+
+    /// Binds `count(DISTINCT value)`.
+    pub(super) fn distinct_count(&self, value: Expr, filter: Option<Expr>) -> Result<Expr> {
+        let (func, args, filter) = (self.aggregate_named("count")?, vec![value], filter.map(Box::new));
+        let order_by = Vec::new();
+        self.planned_aggregate(RawAggregateExpr { func, args, distinct: true, filter, order_by, null_treatment: None })
+    }
+
+    fn aggregate_named(&self, name: &str) -> Result<Arc<AggregateUDF>> {
+        let function = self.state.aggregate_functions().get(name).cloned();
+        function.ok_or_else(|| Error::internal(format!("aggregate {name} is not registered")).into())
     }
 
     fn planned_aggregate(&self, raw: RawAggregateExpr) -> Result<Expr> {
@@ -240,33 +325,6 @@ impl Binder<'_> {
     /// Binds ORDER BY within a call or a window, where a number is a constant.
     pub(super) fn inner_order(&self, items: &[OrderItem], place: Place) -> Result<Vec<SortExpr>> {
         items.iter().map(|item| Ok(sort_key(item, self.expr(&item.expr, place)?))).collect()
-    }
-
-    /// Binds `percentile_disc`: the first value in order that at least `share` of all values do not exceed.
-    fn percentile(
-        &self,
-        share: &ast::Expr,
-        key: &OrderItem,
-        filter: Option<&ast::Expr>,
-        place: Place,
-        span: Span,
-    ) -> Result<Expr> {
-        let inner = place.within_call();
-        let (value, schema) = (self.expr(&key.expr, inner)?, &place.scope.schema);
-        let share = self.expr(share, inner)?;
-        let filter = filter.map(|filter| self.expr(filter, inner)).transpose()?;
-        let count = self.aggregate_of("count", vec![value.clone()], filter.clone(), Vec::new())?;
-        let is_known = value.clone().is_not_null();
-        let condition = match filter {
-            Some(filter) => is_known.and(filter),
-            None => is_known,
-        };
-        let order_by = vec![sort_key(key, value.clone())];
-        let values = self.aggregate_of("array_agg", vec![value], Some(condition), order_by)?;
-        let position = self.operator(BinaryOperator::Multiply, share, count, schema, span)?;
-        let position = cast(self.scalar_call("ceil", vec![position])?, DataType::Int64);
-        let position = self.scalar_call("greatest", vec![position, lit(1_i64)])?;
-        self.scalar_call("array_element", vec![values, position])
     }
 
     /// Binds `make_interval(days => 1)`; parameters that are left out are 0.
@@ -349,6 +407,18 @@ impl Binder<'_> {
     }
 }
 
+/// Casts a REAL to DOUBLE: a value between two others has more digits.
+fn widen_real(value: &mut Expr, schema: &DFSchema) -> Result<()> {
+    if value.get_type(schema)? == DataType::Float32 {
+        *value = cast(value.clone(), DataType::Float64);
+    }
+    Ok(())
+}
+
+pub(super) fn is_interval(value: &Expr, schema: &DFSchema) -> bool {
+    value.get_type(schema).is_ok_and(|data_type| matches!(data_type, DataType::Interval(_)))
+}
+
 /// Returns true for a function that no statement can name.
 fn is_internal(name: &str) -> bool {
     name.starts_with("__")
@@ -395,7 +465,6 @@ fn synonym(name: &str, is_distinct: bool) -> (&str, bool) {
         "regexp_matches" => "regexp_match",
         "min_by" => "arg_min",
         "max_by" => "arg_max",
-        "sign" => "signum",
         "interval" => RANGE,
         other => other,
     };

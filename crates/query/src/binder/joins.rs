@@ -4,7 +4,8 @@ use super::from::scope_of_both;
 use super::names::folded;
 use super::scope::{Env, Place, ScopeColumn, Source, Visibility};
 use super::{Binder, Result, unsupported};
-use crate::Error;
+use crate::{Error, plan};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{JoinConstraint, JoinType, NullEquality};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -128,6 +129,10 @@ fn joined_using(left: Source, right: Source, join_type: JoinType, keys: &[Key]) 
             let message = format!("\"{}\" and \"{}\" cannot be compared", l.schema_name(), r.schema_name());
             return Err(Error::invalid(message).into());
         }
+        let (l, r) = match plan::has_decimal_and_double(&l_type, &r_type) {
+            true => (l.cast_to(&DataType::Float64, &left_schema)?, r.cast_to(&DataType::Float64, &right_schema)?),
+            false => (l, r),
+        };
         if can_hash(&l_type) { on.push((l, r)) } else { compared.push(l.eq(r)) }
     }
     let condition = compared.into_iter().reduce(Expr::and);
@@ -144,7 +149,7 @@ fn merged(left: &Source, right: &Source, keys: &[Key], join: &JoinNode) -> Resul
     let mut of_left = Vec::new();
     for (at, column) in left.columns.iter().enumerate() {
         match (keys.iter().find(|key| key.left == at), join.join_type) {
-            (Some(key), JoinType::Right | JoinType::Full) => {
+            (Some(key), _) if is_merged(column, &right.columns[key.right], join)? => {
                 let value = merged_value(column, &right.columns[key.right], join)?;
                 of_left.push(ScopeColumn { value, visibility: Visibility::Merged, ..column.clone() });
                 if column.visibility.is_of_table() {
@@ -164,14 +169,31 @@ fn merged(left: &Source, right: &Source, keys: &[Key], join: &JoinNode) -> Resul
     Ok(kept(join.join_type, of_left, of_right.collect()))
 }
 
-/// Returns the value of a merged column: the right value for RIGHT joins, the first that is not NULL for FULL joins.
+/// Returns true if the merged column of a key is not the column of the left side.
+fn is_merged(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result<bool> {
+    Ok(match join.join_type {
+        JoinType::Right | JoinType::Full => true,
+        JoinType::Inner | JoinType::Left => {
+            plan::has_decimal_and_double(&left.value.get_type(&join.schema)?, &right.value.get_type(&join.schema)?)
+        }
+        _ => false,
+    })
+}
+
+/// Returns the value of a merged column: the right value for RIGHT joins, the first that is not NULL for FULL joins, else
+/// the left value. A DECIMAL and a DOUBLE are a DOUBLE.
 fn merged_value(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result<Expr> {
     let (l, r) = (left.value.clone(), right.value.clone());
-    if join.join_type == JoinType::Right {
-        return Ok(r);
-    }
     let (own, other) = (l.get_type(&join.schema)?, r.get_type(&join.schema)?);
-    if own == other {
+    let is_double = plan::has_decimal_and_double(&own, &other);
+    let (l, r) = match is_double {
+        true => (l.cast_to(&DataType::Float64, &join.schema)?, r.cast_to(&DataType::Float64, &join.schema)?),
+        false => (l, r),
+    };
+    if join.join_type != JoinType::Full {
+        return Ok(if join.join_type == JoinType::Right { r } else { l });
+    }
+    if own == other || is_double {
         return Ok(coalesce(vec![l, r]));
     }
     let both = comparison_coercion(&own, &other).unwrap_or(own);

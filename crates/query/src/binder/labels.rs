@@ -4,7 +4,7 @@
 //! one space between operators and operands.
 
 use super::names::folded;
-use super::{Arguments, Binder};
+use super::{Binder, Parameters};
 use crate::Parameter;
 use tidalite_sql::ast::{Expr, ExprKind, SpecialCall, UnaryOperator};
 use tidalite_sql::{Span, Symbol, Token, TokenKind, lexer};
@@ -183,7 +183,7 @@ impl Binder<'_> {
     /// Returns the constant that stands for `$1`.
     fn parameter_text(&self, written: &str) -> String {
         let number: Option<usize> = written[1..].parse().ok();
-        let Arguments::Values(values) = self.arguments else { return written.to_owned() };
+        let Parameters::Values(values) = self.parameters else { return written.to_owned() };
         match number.and_then(|number| values.get(number.checked_sub(1)?)) {
             Some(Parameter::Null) => "NULL".to_owned(),
             Some(Parameter::Boolean(value)) => value.to_string(),

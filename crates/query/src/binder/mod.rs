@@ -5,7 +5,7 @@
 //!
 //! Reading order:
 //!
-//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`].
+//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`number_types`].
 //! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`].
 //! - Tidalite's clauses: [`time_series`], [`window_join`], [`sequences`].
 //! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`], [`types`] and
@@ -22,8 +22,10 @@ mod joins;
 mod labels;
 mod literals;
 mod names;
+mod number_types;
 mod operators;
 mod order;
+mod ordered_sets;
 mod parameters;
 mod predicates;
 mod query;
@@ -39,6 +41,7 @@ mod types;
 mod values;
 mod window;
 mod window_join;
+mod window_names;
 mod with;
 
 use crate::{Error, Parameter};
@@ -54,12 +57,12 @@ use tidalite_sql::{Span, ast};
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub query: ast::Query,
-    pub arguments: Arguments,
+    pub parameters: Parameters,
 }
 
 /// The values or the types of the parameters `$1`, `$2`, ….
 #[derive(Clone, Debug)]
-pub(crate) enum Arguments {
+pub(crate) enum Parameters {
     Values(Vec<Parameter>),
     /// A query that is only described has types, as far as they are known.
     Types(Vec<Option<FieldRef>>),
@@ -106,7 +109,7 @@ struct Binder<'a> {
     tables: &'a Tables,
     /// The text of the statement, from which columns take their names.
     text: &'a str,
-    arguments: &'a Arguments,
+    parameters: &'a Parameters,
 }
 
 /// Builds the plan of a query.
@@ -116,10 +119,10 @@ struct Binder<'a> {
 /// # Errors
 /// The query is not valid, or has a form that the binder does not know yet.
 pub(crate) fn bind(state: &SessionState, tables: &Tables, text: &str, tree: &Tree) -> Result<LogicalPlan> {
-    let binder = Binder { state, tables, text, arguments: &tree.arguments };
+    let binder = Binder { state, tables, text, parameters: &tree.parameters };
     let plan = binder.statement(&tree.query, &Env::default())?;
-    match tree.arguments {
-        Arguments::Values(_) => Ok(plan),
-        Arguments::Types(_) => Ok(parameters::with_inferred_types(plan)?),
+    match tree.parameters {
+        Parameters::Values(_) => Ok(plan),
+        Parameters::Types(_) => Ok(parameters::with_inferred_types(plan)?),
     }
 }

@@ -181,11 +181,6 @@ fn unknown(parts: &[String], name: &ObjectName, scope: &Scope) -> BindError {
 
 /// Returns the error for a column that no scope has.
 pub(super) fn unknown_column(name: &str, span: Span, scope: &Scope) -> BindError {
-    let error = Error::new(ErrorKind::NotFound, format!("column \"{name}\" does not exist"));
-    let error = error.about(name).with_code(SqlState::UNDEFINED_COLUMN).at(span.start as usize);
     let columns = scope.levels().flat_map(|scope| &scope.columns);
-    match nearest(name, columns.map(|column| column.name.as_str())) {
-        Some(near) => error.with_hint(format!("perhaps you meant \"{near}\"")).into(),
-        None => error.into(),
-    }
+    Error::column_not_found(name, columns.map(|column| column.name.as_str())).at(span.start as usize).into()
 }

@@ -6,7 +6,6 @@ use crate::{Error, plan};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
-use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
@@ -43,9 +42,8 @@ impl Binder<'_> {
                 let value = self.expr(operand, place)?;
                 self.operator(BinaryOperator::Subtract, lit(-1_i64), value, schema, span)
             }
-            UnaryOperator::SquareRoot | UnaryOperator::CubeRoot | UnaryOperator::Abs => {
-                unsupported("prefix operator", span)
-            }
+            UnaryOperator::Abs => self.scalar_call("abs", vec![self.expr(operand, place)?]),
+            UnaryOperator::SquareRoot | UnaryOperator::CubeRoot => unsupported("prefix operator", span),
         }
     }
 
@@ -76,10 +74,6 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let Some((planner_op, own)) = operator(op) else { return unsupported("operator", span) };
         plan::check_rows(&left, &right).map_err(|error| error.at(span.start as usize))?;
-        let (left, right) = match comparison(op) {
-            Ok(_) => (text_as(left.clone(), &right, schema)?, text_as(right, &left, schema)?),
-            Err(_) => (left, right),
-        };
         let mut raw = RawBinaryExpr { op: planner_op, left, right };
         for planner in self.state.expr_planners() {
             match planner.plan_binary_op(raw, schema)? {
@@ -90,19 +84,6 @@ impl Binder<'_> {
         let RawBinaryExpr { left, right, .. } = raw;
         Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), own, Box::new(right))))
     }
-}
-
-/// Casts a constant text to the type of the other operand, if that is a Boolean or an array.
-pub(super) fn text_as(value: Expr, beside: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let is_text = matches!(&value, Expr::Literal(text, _) if text.try_as_str().flatten().is_some());
-    if !is_text {
-        return Ok(value);
-    }
-    let field = beside.to_field(schema)?.1;
-    Ok(match field.data_type() {
-        DataType::Boolean | DataType::List(_) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
-        _ => value,
-    })
 }
 
 /// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan.

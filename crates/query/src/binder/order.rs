@@ -3,7 +3,7 @@
 use super::names::folded;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
-use super::{Arguments, Binder, Result, unsupported};
+use super::{Binder, Parameters, Result, unsupported};
 use crate::functions::limits::ALL_BUT_LAST;
 use crate::{Error, Parameter};
 use datafusion::common::Column;
@@ -114,7 +114,7 @@ impl Binder<'_> {
         use RowBound::{FromEnd, FromStart};
         let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
         let is_parameter = |bound: &ast::Expr| matches!(bound.kind, ExprKind::Parameter(_));
-        if matches!(self.arguments, Arguments::Types(_)) && (is_parameter(lo) || is_parameter(hi)) {
+        if matches!(self.parameters, Parameters::Types(_)) && (is_parameter(lo) || is_parameter(hi)) {
             return unsupported("bounds of LIMIT without values", lo.span);
         }
         let (lo_rows, hi_rows) = match (self.row_bound(lo), self.row_bound(hi)) {

@@ -1,21 +1,21 @@
 //! Binds parameters: a value as a constant, a known type as NULL of the type.
 
 use super::operators::text;
-use super::{Arguments, Binder, Result, unsupported};
+use super::{Binder, Parameters, Result, unsupported};
 use crate::{Error, Parameter, door};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, cast, lit};
 use tidalite_sql::Span;
 use tidalite_types::ErrorKind;
 
 impl Binder<'_> {
     /// Returns the value of `$number`.
     pub(super) fn value_of(&self, number: u32, span: Span) -> Result<&Parameter> {
-        let Arguments::Values(values) = self.arguments else { return unsupported("value of a parameter", span) };
+        let Parameters::Values(values) = self.parameters else { return unsupported("value of a parameter", span) };
         let at = (number as usize).checked_sub(1);
         at.and_then(|at| values.get(at)).ok_or_else(|| {
             let error = Error::new(ErrorKind::NotFound, format!("there is no parameter ${number}"));
@@ -24,7 +24,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn parameter(&self, number: u32, span: Span) -> Result<Expr> {
-        let Arguments::Types(types) = self.arguments else {
+        let Parameters::Types(types) = self.parameters else {
             return self.constant(self.value_of(number, span)?, span);
         };
         let known = (number as usize).checked_sub(1).and_then(|at| types.get(at)).cloned().flatten();
@@ -37,12 +37,12 @@ impl Binder<'_> {
 
     /// Returns a parameter as items of IN: a list stands for its items.
     pub(super) fn parameter_items(&self, number: u32, span: Span) -> Result<Vec<Expr>> {
-        match self.arguments {
-            Arguments::Values(_) => match self.value_of(number, span)? {
+        match self.parameters {
+            Parameters::Values(_) => match self.value_of(number, span)? {
                 Parameter::List(items) => items.iter().map(|item| self.constant(item, span)).collect(),
                 value => Ok(vec![self.constant(value, span)?]),
             },
-            Arguments::Types(_) => Ok(vec![self.parameter(number, span)?]),
+            Parameters::Types(_) => Ok(vec![self.parameter(number, span)?]),
         }
     }
 
@@ -51,10 +51,8 @@ impl Binder<'_> {
             Parameter::Null => Expr::Literal(ScalarValue::Null, None),
             Parameter::Boolean(value) => lit(*value),
             Parameter::Long(value) => lit(*value),
-            Parameter::Double(value) if value.is_finite() && value.is_sign_positive() => {
-                return self.number(&format!("{value:?}"), false, span);
-            }
-            Parameter::Double(value) => lit(*value),
+            // A value of type DOUBLE, also beside a DECIMAL, unlike a literal.
+            Parameter::Double(value) => cast(lit(*value), DataType::Float64),
             Parameter::Decimal(digits) => return self.decimal_parameter(digits, span),
             Parameter::Text(value) => text(value.as_str()),
             Parameter::Bytes(value) => lit(value.clone()),

@@ -1,5 +1,6 @@
 //! Predicates: IN, LIKE, IS, ANY and ALL.
 
+use super::expr::among;
 use super::operators::{comparison, text};
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
@@ -7,10 +8,12 @@ use crate::Parameter;
 use crate::dialect::INTERVAL;
 use crate::functions::guarded::array_has;
 use crate::functions::value_texts::SIMILAR_TO_ESCAPE;
-use datafusion::common::ScalarValue;
+use crate::plan::{text_as, text_as_list};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_max, array_min, array_position, cardinality};
-use datafusion::logical_expr::expr::{InList, Like};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit, when};
+use datafusion::logical_expr::expr::{Cast, InList, Like};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, lit, when};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, BinaryOperator, ExprKind, IsTest, LikeKind, Literal, QuantifiedSet, Quantifier};
 
@@ -111,7 +114,10 @@ impl Binder<'_> {
             (IsTest::Unknown, true) => Expr::IsNotUnknown(value),
             (IsTest::DistinctFrom(other), negated) => {
                 let op = if negated { Operator::IsNotDistinctFrom } else { Operator::IsDistinctFrom };
-                Expr::BinaryExpr(BinaryExpr::new(value, op, Box::new(self.expr(other, place)?)))
+                let (other, schema) = (self.expr(other, place)?, place.scope.schema.as_ref());
+                let value = text_as(*value, &other, schema)?;
+                let other = text_as(other, &value, schema)?;
+                Expr::BinaryExpr(BinaryExpr::new(Box::new(value), op, Box::new(other)))
             }
             (IsTest::Normalized | IsTest::Json, _) => return unsupported("IS NORMALIZED or JSON", span),
         })
@@ -145,9 +151,12 @@ impl Binder<'_> {
             if let (ExprKind::Row(_), ExprKind::Array(written)) = (&left.kind, &set.kind) {
                 return Ok(row_among(value, written, items, negated));
             }
-            return Ok(Expr::InList(InList::new(Box::new(value), items, negated)));
+            return Ok(among(value, items, negated, &place.scope.schema)?);
         }
+        let schema = place.scope.schema.as_ref();
         let (left, set) = (self.expr(left, place)?, self.expr(set, place)?);
+        let set = text_as_list(set, &left, schema)?;
+        let left = text_as_item(left, &set, schema)?;
         let op = comparison(op)?;
         match quantifier {
             Quantifier::Any => Ok(any(left, op, set)?),
@@ -169,6 +178,17 @@ impl Binder<'_> {
             },
             _ => Ok(None),
         }
+    }
+}
+
+/// Casts a constant text to the type of the items of an array.
+fn text_as_item(value: Expr, array: &Expr, schema: &DFSchema) -> datafusion::common::Result<Expr> {
+    let is_text = matches!(&value, Expr::Literal(text, _) if text.try_as_str().flatten().is_some());
+    match array.get_type(schema) {
+        Ok(DataType::List(item)) if is_text && !item.data_type().is_string() => {
+            Ok(Expr::Cast(Cast::new_from_field(Box::new(value), item)))
+        }
+        _ => Ok(value),
     }
 }
 
@@ -204,7 +224,11 @@ fn compared(left: Expr, op: Operator, right: Expr) -> Expr {
 fn any(left: Expr, op: Operator, array: Expr) -> datafusion::common::Result<Expr> {
     let (min, max) = (array_min(array.clone()), array_max(array.clone()));
     let (bound, is_true) = match op {
-        Operator::Eq => return null_if_unknown(array_has(array.clone(), left), array),
+        Operator::Eq => {
+            // Nothing is among no elements, nor is NULL.
+            let has_elements = cardinality(array.clone()).not_eq(lit(0_u64));
+            return Ok(has_elements.and(null_if_unknown(array_has(array.clone(), left), array)?));
+        }
         Operator::Gt => (min.clone(), min.lt(left)),
         Operator::GtEq => (min.clone(), min.lt_eq(left)),
         Operator::Lt => (max.clone(), max.gt(left)),

@@ -3,6 +3,7 @@
 use super::aggregate::{Rebase, grouped};
 use super::scope::{Aliases, Env, Place, Scope, Source};
 use super::window_join::has_window_join;
+use super::window_names::named_apart;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use datafusion::common::DFSchema;
@@ -192,8 +193,9 @@ fn computed(input: LogicalPlan, clauses: Clauses, distinct: Option<&Distinct>) -
 
 /// Plans window functions.
 fn windowed(plan: LogicalPlan, clauses: Clauses, windows: Vec<Expr>) -> Result<(LogicalPlan, Clauses)> {
-    let plan = LogicalPlanBuilder::window_plan(plan, windows.clone())?;
-    let rebase = Rebase::new(windows.iter().map(|window| (window.clone(), window.clone())), &plan)?;
+    let (plan, own) = named_apart(plan, &windows)?;
+    let plan = LogicalPlanBuilder::window_plan(plan, own.clone())?;
+    let rebase = Rebase::new(windows.into_iter().zip(own), &plan)?;
     let clauses = clauses.rebased(&rebase)?;
     Ok((plan, clauses))
 }

@@ -1,11 +1,13 @@
 //! UNION, INTERSECT and EXCEPT.
 
+use super::number_types::typed_members;
 use super::scope::Env;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::dialect::halves;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use crate::plan::{cast_above, type_of_dates};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
 use tidalite_types::SqlState;
@@ -51,12 +53,10 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         let error = Error::invalid(format!("each {name} query must have the same number of columns"));
         return Err(error.about(name.to_lowercase()).with_code(SqlState::SYNTAX_ERROR).into());
     }
+    let (left, right) = typed_members(left, right, term.by_name)?;
     let (left, right) = match term.by_name {
         true => (left, right),
-        false => {
-            let doubles = doubles_beside(left.clone(), &right)?;
-            (doubles, doubles_beside(right, &left)?)
-        }
+        false => (times_beside(left.clone(), &right)?, times_beside(right, &left)?),
     };
     Ok(match (term.op, term.by_name) {
         (SetOperator::Union, false) if is_all => LogicalPlanBuilder::from(left).union(right)?.build()?,
@@ -69,34 +69,13 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
     })
 }
 
-/// Casts the DECIMAL columns of a plan to DOUBLE where the other plan has DOUBLE, as PostgreSQL does.
-///
-/// DOUBLE literals are ignored: `2.5` takes the type of a DECIMAL in the other plan.
-fn doubles_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
-    let is_double = |(at, theirs): (usize, &DataType)| theirs.is_floating() && !is_constant(other, at);
-    let theirs = other.schema().fields().iter().map(|field| field.data_type()).enumerate().map(is_double);
-    let fields = plan.schema().iter();
-    let wanted: Vec<bool> =
-        fields.zip(theirs).map(|((_, own), is_double)| own.data_type().is_decimal() && is_double).collect();
-    if !wanted.contains(&true) {
-        return Ok(plan);
-    }
-    let columns = plan.schema().iter().zip(wanted).map(|((table, field), is_wanted)| {
-        let column = Expr::from((table, field));
-        let double = || cast(column.clone(), DataType::Float64).alias_qualified(table.cloned(), field.name());
-        if is_wanted { double() } else { column }
-    });
-    let columns: Vec<Expr> = columns.collect();
-    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
-}
-
-/// Returns true if a column of a plan is a literal in every row.
-fn is_constant(plan: &LogicalPlan, at: usize) -> bool {
-    let is_literal = |expr: &Expr| matches!(expr.clone().unalias_nested().data, Expr::Literal(..));
-    match plan {
-        LogicalPlan::Projection(projection) => projection.expr.get(at).is_some_and(is_literal),
-        LogicalPlan::Values(values) => values.values.iter().all(|row| row.get(at).is_some_and(is_literal)),
-        LogicalPlan::Union(union) => union.inputs.iter().all(|input| is_constant(input, at)),
-        _ => false,
-    }
+/// Casts the DATE columns of a plan to timestamps where the other plan has timestamps, as PostgreSQL does.
+fn times_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
+    let theirs = other.schema().fields().iter();
+    let wanted = |(own, theirs): (&FieldRef, &FieldRef)| match own.data_type() {
+        DataType::Date32 => type_of_dates(std::iter::once(theirs.data_type())),
+        _ => None,
+    };
+    let wanted: Vec<Option<DataType>> = plan.schema().fields().iter().zip(theirs).map(wanted).collect();
+    Ok(cast_above(plan, &wanted)?)
 }

@@ -1,17 +1,15 @@
 //! Sub-queries in expressions: EXISTS, IN, ANY, ALL and scalar sub-queries.
 
+use super::number_types::typed_comparison;
 use super::operators::comparison;
 use super::scope::Place;
 use super::{Binder, Result};
 use crate::Error;
 use crate::plan::compared_values;
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ExprSchema, ScalarValue, Spans};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, cast, lit, when,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit, when};
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Quantifier, Query};
 use tidalite_types::SqlState;
@@ -46,7 +44,7 @@ impl Binder<'_> {
             return self.row_in(values, query, negated, place);
         }
         let subquery = self.single_column(query, place)?;
-        let (value, subquery) = alike(self.expr(operand, place)?, subquery, place)?;
+        let (value, subquery) = typed(self.expr(operand, place)?, subquery, place)?;
         Ok(Expr::InSubquery(InSubquery::new(Box::new(value), subquery, negated)))
     }
 
@@ -140,24 +138,16 @@ impl Binder<'_> {
             Quantifier::Any => SetQuantifier::Any,
             Quantifier::All => SetQuantifier::All,
         };
-        let (left, subquery) = alike(self.expr(left, place)?, subquery, place)?;
+        let (left, subquery) = typed(self.expr(left, place)?, subquery, place)?;
         Ok(Expr::SetComparison(SetComparison::new(Box::new(left), subquery, comparison(op)?, quantifier)))
     }
 }
 
-/// Casts a decimal to a double, if a double is compared with the column of a sub-query and one of them is a decimal.
-fn alike(value: Expr, subquery: Subquery, place: Place) -> Result<(Expr, Subquery)> {
-    let own = value.get_type(&place.scope.schema)?;
-    let (table, theirs) = subquery.subquery.schema().qualified_field(0);
-    if own.is_decimal() && theirs.data_type().is_floating() {
-        return Ok((cast(value, DataType::Float64), subquery));
-    }
-    if !own.is_floating() || !theirs.data_type().is_decimal() || matches!(value, Expr::Literal(..)) {
-        return Ok((value, subquery));
-    }
-    let double = cast(Expr::from((table, theirs)), DataType::Float64).alias_qualified(table.cloned(), theirs.name());
-    let plan = LogicalPlanBuilder::from(subquery.subquery.clone()).project(vec![double])?.build()?;
-    Ok((value, Subquery { subquery: Arc::new(plan), ..subquery }))
+/// Returns a value and the sub-query that it is compared with, of one type of numbers.
+fn typed(value: Expr, subquery: Subquery, place: Place) -> Result<(Expr, Subquery)> {
+    let rows = subquery.subquery.as_ref().clone();
+    let (value, rows) = typed_comparison(value, &place.scope.schema, rows)?;
+    Ok((value, Subquery { subquery: Arc::new(rows), ..subquery }))
 }
 
 /// Returns true if `hit` is true for a row, else NULL if `hit` is NULL for a row, else false; or the negation.

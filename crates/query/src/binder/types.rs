@@ -43,13 +43,14 @@ impl Binder<'_> {
 
     fn field_of_dims(&self, written: &TypeName, dims: usize) -> Result<FieldRef> {
         let name = plain_name(written);
+        let (name, dims) = match array_element(&name) {
+            Some(element) => (element.to_owned(), dims.max(1)),
+            None => (name, dims),
+        };
         let Some((own, mut field)) = field(&name, written)? else {
             let error = Error::new(ErrorKind::NotFound, format!("type \"{name}\" does not exist"));
             return Err(error.about(name).at(written.span.start as usize).into());
         };
-        if written.dimensions.iter().any(Option::is_some) {
-            return unsupported("length of an array type", written.span);
-        }
         for _ in 0..dims {
             let list = if own { door::array_field(&field).map(Arc::new) } else { None };
             field = list.unwrap_or_else(|| field.into_list());
@@ -69,6 +70,12 @@ fn dims_of_type(data_type: &DataType) -> usize {
         DataType::List(item) => 1 + dims_of_type(item.data_type()),
         _ => 0,
     }
+}
+
+/// Returns the name of the element of an array type that is named as in the catalog, `_int4`.
+fn array_element(name: &str) -> Option<&'static str> {
+    let array = pg_type::TYPES.iter().find(|of| of.name == name && name.starts_with('_'))?;
+    pg_type::by_oid(array.element).map(|element| element.name)
 }
 
 /// Returns the name without the schema of the catalog.
@@ -127,7 +134,8 @@ fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
             timestamp(numbers, has_zone, written)
         }
         ("uuid", []) => column(ColumnType::Uuid),
-        ("json" | "jsonb", []) => column(ColumnType::Json),
+        ("json", []) => column(ColumnType::Json),
+        ("jsonb", []) => column(ColumnType::Jsonb),
         ("binary" | "bytea", []) => column(ColumnType::Binary),
         ("regclass", []) => Ok(Some((true, Arc::new(door::pg_field("", pg_type::REGCLASS))))),
         (name, []) => match of_catalog(name) {

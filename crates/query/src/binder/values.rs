@@ -1,10 +1,11 @@
 //! VALUES.
 
 use super::names::folded_parts;
+use super::number_types;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
 use super::{Binder, Result};
-use crate::plan::with_doubles;
+use crate::plan::with_times;
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::DFSchema;
@@ -28,7 +29,8 @@ impl Binder<'_> {
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         for column in 0..width {
             self.type_column(rows, &mut values, column)?;
-            doubles_in_column(&mut values, column, &scope.schema);
+            number_types::type_column(&mut values, column, &scope.schema)?;
+            times_in_column(&mut values, column, &scope.schema);
         }
         let is_outer = |value: &Expr| value.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))));
         let mut has_outer = false;
@@ -74,12 +76,12 @@ impl Binder<'_> {
     }
 }
 
-/// Casts the DECIMAL values of a column to DOUBLE if the column also has DOUBLE values.
-fn doubles_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema) {
+/// Casts the dates of a column to timestamps if the column also has timestamps.
+fn times_in_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSchema) {
     let cells: Vec<Expr> = values.iter().filter_map(|row| row.get(column)).cloned().collect();
-    let Some(doubles) = with_doubles(&cells, schema) else { return };
+    let Some(times) = with_times(&cells, schema) else { return };
     let cells = values.iter_mut().filter_map(|row| row.get_mut(column));
-    cells.zip(doubles).for_each(|(cell, double)| *cell = double);
+    cells.zip(times).for_each(|(cell, time)| *cell = time);
 }
 
 /// Returns rows of outer columns, which VALUES cannot have.
@@ -89,7 +91,10 @@ fn union_of(rows: Vec<Vec<Expr>>) -> Result<LogicalPlan> {
         let named = row.into_iter().enumerate().map(|(at, value)| value.alias(format!("column{}", at + 1)));
         let row = LogicalPlanBuilder::empty(true).project(named.collect::<Vec<_>>())?.build()?;
         plan = Some(match plan {
-            Some(before) => LogicalPlanBuilder::from(before).union(row)?.build()?,
+            Some(before) => {
+                let (before, row) = number_types::typed_members(before, row, false)?;
+                LogicalPlanBuilder::from(before).union(row)?.build()?
+            }
             None => row,
         });
     }

@@ -1,12 +1,12 @@
 //! Window functions: OVER, named windows, frames.
 
-use super::functions::{Arguments, null_treatment, unknown_function};
+use super::functions::{Arguments, is_interval, null_treatment, unknown_function};
 use super::literals::interval_value;
 use super::names::folded;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::dialect::WITHOUT_FRAME;
-use crate::functions::{excluding as exclusions, nested};
+use crate::functions::{excluding as exclusions, nested, shifts};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
@@ -52,7 +52,7 @@ impl Binder<'_> {
         let is_key = |key: &&ast::Expr| !matches!(key.kind, ExprKind::Literal(_));
         let keys = window.partition_by.iter().filter(is_key);
         let mut partition_by = keys.map(|key| self.expr(key, inner)).collect::<Result<Vec<_>>>()?;
-        // A constant partitions nothing; the stock planner fails for some.
+        // A constant partitions nothing. Workaround for DataFusion 55 (DF-75): its planner fails for some constants.
         partition_by.retain(|key| !is_constant(key));
         let mut order_by = self.inner_order(window.order_by, inner)?;
         let frame = self.frame(window.frame, &mut order_by, place)?;
@@ -98,10 +98,26 @@ impl Binder<'_> {
             null_treatment,
             distinct,
         };
-        match matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..))) {
-            true if matches!(name.as_str(), "lag" | "lead") => self.neighbour_or_default(raw),
-            _ => self.planned_window(raw),
+        if let ("avg", [value]) = (name.as_str(), &raw.args[..])
+            && is_interval(value, &place.scope.schema)
+        {
+            return self.mean_of_window(raw);
         }
+        let has_default = matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..)));
+        match has_default && shifts::is_shift(&raw.func_def) {
+            true => self.neighbour_or_default(raw),
+            false => self.planned_window(raw),
+        }
+    }
+
+    /// Binds `avg` of intervals over a window: their sum divided by their number.
+    fn mean_of_window(&self, raw: RawWindowExpr) -> Result<Expr> {
+        let [sum, count] = ["sum", "count"].map(|name| {
+            let missing = || Error::internal(format!("aggregate {name} is not registered"));
+            let func_def = self.window_function(name).ok_or_else(missing)?;
+            self.planned_window(RawWindowExpr { func_def, ..raw.clone() })
+        });
+        self.mean(sum?, count?)
     }
 
     /// Binds `lag` or `lead` with a default that is not a constant: a value of the current row.

@@ -40,7 +40,7 @@ impl Input<'_> {
             self.each(|input| {
                 input.take_all(&["drop", "column"]);
                 let column = input.name("a column name")?.text;
-                input.behavior();
+                input.drop_behavior();
                 Ok(Command::DropColumn { table: table.clone(), column })
             })?
         } else if self.take_all(&["set", "ttl"]) {

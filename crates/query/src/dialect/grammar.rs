@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
-use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::any::TypeId;
@@ -86,6 +86,11 @@ impl Dialect for TidaliteDialect {
             Token::StringConcat => Some(Ok(CONCATENATION_PRECEDENCE)),
             _ => None,
         }
+    }
+
+    /// Without AS, a column cannot be named by the first word of a clause that follows the rows of an INSERT.
+    fn is_column_alias(&self, keyword: &Keyword, _: &mut Parser) -> bool {
+        !RESERVED_FOR_COLUMN_ALIAS.contains(keyword) && !matches!(keyword, Keyword::ON | Keyword::RETURNING)
     }
 
     supported! {

@@ -75,7 +75,7 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
-use crate::binder::{Arguments, Tree};
+use crate::binder::{Parameters, Tree};
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
 use crate::statement::{CreateTableAs, Insert, Name, Query, Statement};
@@ -97,7 +97,7 @@ const DEPTH_MAX: usize = 200;
 pub fn parse(sql: &str) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
-    Ok(with_tree(statement(tokens, words)?, tree, Arguments::Values(Vec::new())))
+    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(Vec::new())))
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -114,13 +114,13 @@ pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
     let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
-    Ok(with_tree(statement(tokens, words)?, tree, Arguments::Values(values.to_vec())))
+    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(values.to_vec())))
 }
 
 /// Returns the statement with the tree of its query, if it has one.
-fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, arguments: Arguments) -> Statement {
+fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameters: Parameters) -> Statement {
     let Some(query) = query_in(tree) else { return statement };
-    let tree = Some(Arc::new(Tree { query, arguments }));
+    let tree = Some(Arc::new(Tree { query, parameters }));
     match statement {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
@@ -167,7 +167,7 @@ pub(crate) fn parse_unbound(
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
     let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
-    let typed = with_tree(typed, tree, Arguments::Types(parameters::fields(types, given)));
+    let typed = with_tree(typed, tree, Parameters::Types(parameters::fields(types, given)));
     Ok((statement(tokens, words)?, typed))
 }
 

@@ -136,6 +136,10 @@ impl VisitorMut for Rewriter {
             TableFactor::Table { version: Some(_), .. } => {
                 ControlFlow::Break(Error::invalid("versions of tables are not supported"))
             }
+            TableFactor::Table { with_ordinality: true, .. } | TableFactor::Function { with_ordinality: true, .. } => {
+                let error = Error::invalid("WITH ORDINALITY is not supported for this function");
+                ControlFlow::Break(error.with_hint("it follows unnest and generate_series"))
+            }
             _ => ControlFlow::Continue(()),
         }
     }

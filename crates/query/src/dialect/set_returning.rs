@@ -1,7 +1,7 @@
 //! PostgreSQL's set-returning functions, and scalar functions in FROM.
 //!
 //! `ARRAY(SELECT …)` becomes a sub-query that collects its rows, `FROM current_database()` a query of one row;
-//! `generate_subscripts` and `_pg_expandarray` become unnested lists.
+//! `generate_subscripts` and `_pg_expandarray` become unnested lists, `unnest(a) WITH ORDINALITY` a query of two lists.
 
 use super::laterals::columns_of;
 use super::sequences::call;
@@ -9,7 +9,7 @@ use super::{TidaliteDialect, relations};
 use crate::functions::meta;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr,
-    Ident, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Value,
+    Ident, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, Value,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -19,6 +19,10 @@ pub(crate) const OR_EMPTY: &str = "__or_empty";
 pub(crate) const EXPANDED: &str = "__expanded";
 /// The function that returns the subscripts of a list.
 pub(crate) const SUBSCRIPTS: &str = "__subscripts";
+/// The function that returns the numbers of the rows that lists give, from 1.
+pub(crate) const ORDINALS: &str = "__ordinals";
+/// The column of WITH ORDINALITY.
+pub(crate) const ORDINALITY: &str = "ordinality";
 
 /// Rewrites these functions to expressions that the planner supports.
 pub(super) fn rewritten(expr: &mut Expr) {
@@ -109,6 +113,10 @@ pub(super) fn in_from(select: &mut Select) {
 }
 
 fn as_query(factor: &mut TableFactor) {
+    if let Some(query) = with_ordinals(factor) {
+        *factor = query;
+        return;
+    }
     let TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: false, .. } = factor else { return };
     let plain = name.to_string();
     let is_scalar = meta::names().any(|known| known == plain);
@@ -136,6 +144,59 @@ fn as_query(factor: &mut TableFactor) {
     }
     let alias = TableAlias { explicit: true, name: table, columns: Vec::new(), at: None };
     *factor = TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None };
+}
+
+/// Rewrites arrays and series in FROM with WITH ORDINALITY to a query that also returns the numbers of the rows.
+fn with_ordinals(factor: &mut TableFactor) -> Option<TableFactor> {
+    let (name, lists, alias) = match factor {
+        TableFactor::UNNEST { alias, array_exprs, with_ordinality: true, with_offset: false, .. } => {
+            ("unnest", array_exprs.clone(), alias)
+        }
+        TableFactor::Table { name, alias, args: Some(arguments), with_ordinality: true, .. } => {
+            let (name, lists) = lists_of(name, &arguments.args)?;
+            (name, lists, alias)
+        }
+        // Behind LATERAL.
+        TableFactor::Function { name, args, with_ordinality: true, alias, .. } => {
+            let (name, lists) = lists_of(name, args)?;
+            (name, lists, alias)
+        }
+        _ => return None,
+    };
+    let lateral = lists.iter().any(|list| !columns_of(list).is_empty());
+    let named = alias.take();
+    let table = named.as_ref().map_or_else(|| Ident::new(name), |alias| alias.name.clone());
+    let given: Vec<Ident> = named.iter().flat_map(|alias| &alias.columns).map(|column| column.name.clone()).collect();
+    let usual = |at: usize| match at {
+        0 => table.clone(),
+        at if at == lists.len() => Ident::new(ORDINALITY),
+        at => Ident::new(format!("{}{at}", table.value)),
+    };
+    let numbers = call(ORDINALS, lists.clone());
+    let items = lists.iter().cloned().chain([numbers]).enumerate().map(|(at, list)| SelectItem::ExprWithAlias {
+        expr: call("unnest", vec![list]),
+        alias: given.get(at).cloned().unwrap_or_else(|| usual(at)),
+    });
+    let items = items.collect();
+    let Expr::Subquery(mut subquery) = parsed("(SELECT 1)")? else { return None };
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
+    select.projection = items;
+    let alias = TableAlias { explicit: true, name: table, columns: Vec::new(), at: None };
+    Some(TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None })
+}
+
+/// Returns the name of a function of rows, and the lists whose items are its rows.
+fn lists_of(name: &ObjectName, args: &[FunctionArg]) -> Option<(&'static str, Vec<Expr>)> {
+    let expr = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    let args = args.iter().map(expr).collect::<Option<Vec<_>>>()?;
+    match name.to_string().as_str() {
+        "unnest" => Some(("unnest", args)),
+        "generate_series" => Some(("generate_series", vec![call("generate_series", args)])),
+        _ => None,
+    }
 }
 
 fn has_column(arg: &FunctionArg) -> bool {

@@ -121,15 +121,29 @@ impl Input<'_> {
             return Ok(Statement::DropSchema { schema, if_exists, cascades });
         }
         if self.take("index") {
-            return Ok(self.without_effect("DROP INDEX"));
+            return self.drop_indexes();
         }
         if !self.take("table") {
             return Err(self.expected("TABLE, VIEW, MATERIALIZED VIEW, INDEX or SCHEMA"));
         }
         let if_exists = self.take_all(&["if", "exists"]);
         let commands = self.tables(|table| Command::DropTable { table, if_exists })?;
-        self.behavior();
+        self.drop_behavior();
         Ok(Statement::Commands { tag: "DROP TABLE", commands })
+    }
+
+    /// `DROP INDEX`, behind these words; what exists has no effect.
+    fn drop_indexes(&mut self) -> Result<Statement> {
+        self.take("concurrently");
+        if !self.take_all(&["if", "exists"]) {
+            return Ok(self.without_effect("DROP INDEX"));
+        }
+        let mut names = vec![self.table_name()?.text];
+        while self.take_symbol(&Token::Comma) {
+            names.push(self.table_name()?.text);
+        }
+        self.drop_behavior();
+        Ok(Statement::DropIndexes { names })
     }
 
     /// Accepts the rest of a statement about an index: no column needs one.
@@ -160,7 +174,7 @@ impl Input<'_> {
         let commands = self.tables(|table| Command::Truncate { table })?;
         // No column has a sequence.
         let _ = self.take_all(&["restart", "identity"]) || self.take_all(&["continue", "identity"]);
-        self.behavior();
+        self.drop_behavior();
         Ok(Statement::Commands { tag: "TRUNCATE TABLE", commands })
     }
 
@@ -174,7 +188,7 @@ impl Input<'_> {
     }
 
     /// Accepts CASCADE or RESTRICT where nothing depends on the object.
-    pub(super) fn behavior(&mut self) {
+    pub(super) fn drop_behavior(&mut self) {
         let _ = self.take("cascade") || self.take("restrict");
     }
 

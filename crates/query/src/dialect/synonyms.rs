@@ -236,7 +236,6 @@ fn named(function: &mut Function) {
         "regexp_matches" => rename(function, "regexp_match"),
         "min_by" => rename(function, "arg_min"),
         "max_by" => rename(function, "arg_max"),
-        "sign" => rename(function, "signum"),
         "localtimestamp" => rename(function, "now"),
         // `age` with one argument counts from the start of the current day.
         "age" => {

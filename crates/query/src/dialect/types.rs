@@ -62,7 +62,6 @@ impl Input<'_> {
             "decimal" | "numeric" => DECIMAL_DEFAULT,
             "char" | "character" | "bpchar" | "citext" | "name" => ColumnType::Varchar,
             "float" => ColumnType::Double,
-            "jsonb" => ColumnType::Json,
             name => match ColumnType::from_sql_name(name) {
                 Some(base) => base,
                 None => return self.error(format!("type \"{name}\" does not exist")),
@@ -79,17 +78,27 @@ impl Input<'_> {
         if name == "timestamp" {
             let _ = self.take_all(&["with", "time", "zone"]) || self.take_all(&["without", "time", "zone"]);
         }
-        let mut dims = 0;
-        while self.take_symbol(&Token::LBracket) {
-            self.expect_symbol(&Token::RBracket)?;
-            dims += 1;
-        }
+        let dims = self.dimensions()?;
         match (dims, base) {
             (0, base) => Ok(base),
             (1..=DIMS_MAX, ColumnType::Double) => Ok(ColumnType::DoubleArray { dims }),
             (_, ColumnType::Double) => self.error(format!("an array has at most {DIMS_MAX} dimensions")),
             (_, other) => self.error(format!("arrays of {other} are not supported, only of DOUBLE")),
         }
+    }
+
+    /// Parses `[]`, `[3]`, `ARRAY` and `ARRAY[3]`; lengths have no effect, as in PostgreSQL.
+    fn dimensions(&mut self) -> Result<u8> {
+        let has_word = self.take("array");
+        let mut dims = 0_u8;
+        while self.take_symbol(&Token::LBracket) {
+            if !matches!(self.parser.peek_token_ref().token, Token::RBracket) {
+                self.number("a length")?;
+            }
+            self.expect_symbol(&Token::RBracket)?;
+            dims = dims.saturating_add(1);
+        }
+        Ok(dims.max(u8::from(has_word)))
     }
 
     /// Parses the parameters in parentheses after a type name.
@@ -178,7 +187,8 @@ impl TypePlanner for SqlTypes {
                 ColumnType::from_sql_name(name)
             }
             ast::DataType::Uuid => Some(ColumnType::Uuid),
-            ast::DataType::JSON | ast::DataType::JSONB => Some(ColumnType::Json),
+            ast::DataType::JSON => Some(ColumnType::Json),
+            ast::DataType::JSONB => Some(ColumnType::Jsonb),
             ast::DataType::Binary(None) | ast::DataType::Bytea => Some(ColumnType::Binary),
             ast::DataType::Array(
                 ast::ArrayElemTypeDef::SquareBracket(inner, _) | ast::ArrayElemTypeDef::AngleBracket(inner),

@@ -261,7 +261,7 @@ impl Input<'_> {
         self.expect("view")?;
         let if_exists = self.take_all(&["if", "exists"]);
         let view = self.table_name()?.text;
-        self.behavior();
+        self.drop_behavior();
         let tag = if is_materialized { "DROP MATERIALIZED VIEW" } else { "DROP VIEW" };
         let commands = vec![Command::DropView { view, is_materialized, if_exists }];
         Ok(Some(Statement::Commands { tag, commands }))

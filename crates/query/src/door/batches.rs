@@ -4,7 +4,7 @@ use super::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
-use crate::functions::json::{is_deeper, too_deep};
+use crate::functions::json::{self, is_deeper, too_deep};
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -55,6 +55,7 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
         ColumnType::Ipv4 => parsed(array, target, rows_before, 4, ipv4_bits, Values::U32)?,
         ColumnType::DoubleArray { dims } => double_arrays(array, target, rows_before, dims)?,
         ColumnType::Json => json(array, target, rows_before)?,
+        ColumnType::Jsonb => jsonb(array, target, rows_before)?,
         ColumnType::Timestamp(unit) if is_text(array) => timestamps(array, target, rows_before, unit)?,
         ColumnType::Date if is_text(array) => dates(array, target, rows_before)?,
         ColumnType::Date if array.data_type().is_integer() => days(array, target, rows_before)?,
@@ -89,11 +90,7 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if let Ok(out) = cast_with_options(array, to, &lenient)
         && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
     {
-        return Err(refused(
-            target,
-            rows_before + row as u64,
-            &format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
-        ));
+        return Err(refused(target, rows_before + row as u64, &unfit(array, row, target)));
     }
     Err(mismatch(array, target))
 }
@@ -150,10 +147,29 @@ fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()
         return Ok(());
     };
     if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) {
-        let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
+        let is_whole =
+            doubles(&array.slice(row, 1)).is_ok_and(|value| !value[0].is_finite() || value[0].fract() == 0.0);
+        let why = match is_whole {
+            true => out_of_range(array, row, target),
+            false => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+        };
         return Err(refused(target, rows_before + row as u64, &why));
     }
     Ok(())
+}
+
+/// Returns why a value cannot be cast.
+fn unfit(array: &ArrayRef, row: usize, target: &Target) -> String {
+    let is_number = |t: &DataType| t.is_integer() || t.is_floating();
+    let is_integer = || is_text(array) && crate::error::is_integer(shown(array, row).trim_matches('"'));
+    match is_number(&arrow_type(target.column_type)) && (array.data_type().is_numeric() || is_integer()) {
+        true => out_of_range(array, row, target),
+        false => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+    }
+}
+
+fn out_of_range(array: &ArrayRef, row: usize, target: &Target) -> String {
+    format!("value {} is out of range for type {}", shown(array, row), target.column_type)
 }
 
 fn doubles(array: &ArrayRef) -> Result<Vec<f64>> {
@@ -200,11 +216,8 @@ fn timestamps(array: &ArrayRef, target: &Target, rows_before: u64, unit: TimeUni
     for (row, value) in text.as_string_view().iter().enumerate() {
         let parsed = value.map(|value| parse_timestamp(value, unit).ok_or(value)).transpose();
         let parsed = parsed.map_err(|value| {
-            refused(
-                target,
-                rows_before + row as u64,
-                &format!("invalid input for type {}: \"{value}\"", target.column_type),
-            )
+            let error = Error::invalid_text(&target.column_type.to_string(), value);
+            refused(target, rows_before + row as u64, &error.to_string())
         })?;
         values.push(parsed.map_or(0, |(value, _)| value));
     }
@@ -228,7 +241,7 @@ fn dates(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
     for (row, value) in text.as_string_view().iter().enumerate() {
         let day = value.map(|value| parse_date(value).ok_or(value)).transpose();
         let day = day.map_err(|value| {
-            refused(target, rows_before + row as u64, &format!("invalid input for type DATE: \"{value}\""))
+            refused(target, rows_before + row as u64, &Error::invalid_text("DATE", value).to_string())
         })?;
         values.push(day.unwrap_or(0));
     }
@@ -382,21 +395,9 @@ pub(crate) fn ipv4_bits(text: &str) -> Option<u32> {
     text.trim().parse::<Ipv4Addr>().ok().map(u32::from)
 }
 
-/// Thirty-two hex digits, with hyphens where RFC 9562 has them or without any.
+/// Returns the bytes of a UUID; white space around the text is ignored.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
-    let text = text.trim().as_bytes();
-    let digits: Vec<u8> = match text.len() {
-        32 => text.to_vec(),
-        36 if [8, 13, 18, 23].iter().all(|at| text[*at] == b'-') => {
-            text.iter().enumerate().filter(|(at, _)| ![8, 13, 18, 23].contains(at)).map(|(_, c)| *c).collect()
-        }
-        _ => return None,
-    };
-    let mut out = [0; 16];
-    for (byte, pair) in out.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = ((pair[0] as char).to_digit(16)? << 4 | (pair[1] as char).to_digit(16)?) as u8;
-    }
-    Some(out)
+    tidalite_types::uuid::parse(text.trim())
 }
 
 /// Levels of a stored JSON text, as `convert::json` of the crate `ingest` takes them.
@@ -416,6 +417,18 @@ fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
         }
     }
     Ok(with_nulls(Values::Views(views(strings.iter().map(|v| v.map(str::as_bytes)), target)?), text.nulls()))
+}
+
+/// Texts of JSON documents as JSONB values.
+fn jsonb(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
+    let text = cast(array, &DataType::Utf8View, target, rows_before)?;
+    let normalized = text.as_string_view().iter().enumerate().map(|(row, value)| {
+        let refused = |error: Error| refused(target, rows_before + row as u64, &error.to_string());
+        value.map(|value| json::normalized(value).map_err(refused)).transpose()
+    });
+    let normalized = normalized.collect::<Result<Vec<_>>>()?;
+    let values = normalized.iter().map(|v| v.as_deref().map(str::as_bytes));
+    Ok(with_nulls(Values::Views(views(values, target)?), text.nulls()))
 }
 
 /// Lists of lists as extents and doubles; every list of a level must be as long as its neighbours.

@@ -4,6 +4,7 @@
 use super::bound::parameter_of;
 use super::written::fill;
 use crate::door;
+use crate::functions::shifts;
 use crate::plan::CHOOSING;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -54,7 +55,7 @@ fn of_parts(expr: &Expr, schema: &DFSchema, types: &mut Types) {
             alike(&function.args.iter().collect::<Vec<_>>(), schema, types);
         }
         // A row that is not there has the last argument's value.
-        Expr::WindowFunction(function) if matches!(function.fun.name(), "lag" | "lead") => {
+        Expr::WindowFunction(function) if shifts::is_shift(&function.fun) => {
             alike(&function.params.args.iter().step_by(2).collect::<Vec<_>>(), schema, types);
         }
         // As PostgreSQL has it where nothing says more.

@@ -14,7 +14,7 @@ use crate::parameters::number;
 use crate::plan::constant_of;
 use crate::scan::table::NativeTable;
 use crate::statement::Statement;
-use crate::{CancelToken, Catalog, Parameter, Result, dialect};
+use crate::{CancelToken, Catalog, Parameter, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result as DFResult, ScalarValue};
@@ -25,6 +25,7 @@ use datafusion::sql::sqlparser::ast::{self, BinaryOperator, Visitor, VisitorMut}
 use futures::FutureExt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use tidalite_types::ColumnType;
 
 /// Integers that a double keeps.
 const DOUBLE_MAX: u64 = 1 << 53;
@@ -62,10 +63,14 @@ fn constant(field: &FieldRef, value: &Parameter) -> Option<ScalarValue> {
         }
         // Zeros are compared otherwise than other numbers.
         (Parameter::Double(v), DataType::Float64) if v.is_finite() && *v != 0.0 => Some(ScalarValue::Float64(Some(*v))),
+        (Parameter::Decimal(digits), DataType::Float64) => {
+            digits.parse().ok().filter(|v: &f64| v.is_finite() && *v != 0.0).map(|v| ScalarValue::Float64(Some(v)))
+        }
         (_, DataType::Decimal128(precision, scale)) => {
             let number = match value {
                 Parameter::Long(v) => Decimal::from_integer((*v).into()),
-                Parameter::Double(v) => Decimal::from_double(*v)?,
+                // Other decimals are compared as doubles.
+                Parameter::Double(v) if u32::from(*precision) <= f64::DIGITS => Decimal::from_double(*v)?,
                 Parameter::Decimal(digits) => Decimal::parse(digits)?,
                 _ => return None,
             };
@@ -73,11 +78,13 @@ fn constant(field: &FieldRef, value: &Parameter) -> Option<ScalarValue> {
             let digits = decimal::narrow(at.floor, *precision, *scale).ok()?;
             Some(ScalarValue::Decimal128(Some(digits), *precision, *scale))
         }
-        (Parameter::Text(text), DataType::Utf8View) => Some(ScalarValue::Utf8View(Some(text.clone()))),
+        (Parameter::Text(text), DataType::Utf8View) if door::column_type(field) != Some(ColumnType::Jsonb) => {
+            Some(ScalarValue::Utf8View(Some(text.clone())))
+        }
         (Parameter::Text(text) | Parameter::Typed(text, _), data_type) => {
             let constant = constant_of(field, text).ok().flatten()?;
             let is_kept = match value {
-                Parameter::Typed(_, given) => crate::door::arrow_type(*given).is_temporal() && data_type.is_temporal(),
+                Parameter::Typed(_, given) => door::arrow_type(*given).is_temporal() && data_type.is_temporal(),
                 _ => true,
             };
             (is_kept && constant.data_type() == *data_type).then_some(constant)

@@ -48,6 +48,8 @@ fn column_of(of: PgType) -> Option<ColumnType> {
         pg_type::TEXT | pg_type::VARCHAR | pg_type::BPCHAR | pg_type::NAME => ColumnType::Varchar,
         pg_type::BYTEA => ColumnType::Binary,
         pg_type::UUID => ColumnType::Uuid,
+        pg_type::JSON => ColumnType::Json,
+        pg_type::JSONB => ColumnType::Jsonb,
         pg_type::FLOAT8S => ColumnType::DoubleArray { dims: 1 },
         _ => return None,
     })

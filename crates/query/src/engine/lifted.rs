@@ -158,7 +158,7 @@ fn constant(text: &str, first: char) -> Option<Parameter> {
         true => text.parse().ok().map(Parameter::Long),
         // Nothing but digits and one point is a number for Rust, too; letters are not.
         false if text.len() <= DIGITS_MAX && text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
-            text.parse().ok().map(Parameter::Double)
+            text.parse::<f64>().ok().map(|_| Parameter::Decimal(text.to_owned()))
         }
         false => None,
     }
@@ -175,12 +175,12 @@ mod tests {
 
     #[test]
     fn constants_beside_names_are_taken() {
-        use Parameter::{Double, Long, Text};
+        use Parameter::{Decimal, Long, Text};
         let text = |text: &str| Text(text.to_owned());
         check(
             "SELECT max(v) FROM t WHERE \"host name\" IN ('a', 'it''s') AND t.v>=1.5 AND n <> 7 SAMPLE BY 1m LIMIT -10",
             "SELECT max(v) FROM t WHERE \"host name\" IN ($1, $2) AND t.v>=$3 AND n <> $4 SAMPLE BY 1m LIMIT -10",
-            &[text("a"), text("it's"), Double(1.5), Long(7)],
+            &[text("a"), text("it's"), Decimal("1.5".to_owned()), Long(7)],
         );
         check(
             "select * from t where ts BETWEEN '2024' AND '2025' /* x = 5 */ -- y = 6\n and z = 1",

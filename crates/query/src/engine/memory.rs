@@ -1,7 +1,7 @@
 //! Memory of statements: the pool that operators reserve from, and the accounting of all allocations.
 
 use crate::CancelToken;
-use crate::error::operation;
+use crate::error::{SETTING, operation};
 use crate::exec::width::bytes_of_rows;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
@@ -73,19 +73,19 @@ impl MemoryPool for StatementPool {
         if additional > SMALL_BYTES {
             if self.cancel.memory().used().saturating_add(additional) > self.limit {
                 return Err(resources_datafusion_err!(
-                    "the {operation} needs more than {limit} bytes, the setting query.memory_bytes"
+                    "the {operation} needs more than {limit} bytes{SETTING}query.memory_bytes"
                 ));
             }
             if !tidalite_memory::has_room(additional) {
                 let budget = tidalite_memory::budget();
                 return Err(resources_datafusion_err!(
-                    "the {operation} needs more than the server has left of {budget} bytes, the setting memory.bytes"
+                    "the {operation} needs more than the server has left of {budget} bytes{SETTING}memory.bytes"
                 ));
             }
         }
         self.pool.try_grow(reservation, additional).map_err(|_| {
             resources_datafusion_err!(
-                "the {operation} needs more than its part of {limit} bytes, the setting query.memory_bytes"
+                "the {operation} needs more than its part of {limit} bytes{SETTING}query.memory_bytes"
             )
         })
     }

@@ -211,7 +211,7 @@ pub(super) fn optimizer_rules(fast: bool) -> Vec<Arc<dyn OptimizerRule + Send + 
         };
         let rule = match rule.name() {
             "eliminate_group_by_constant" => Arc::new(Forgiven(rule)) as Rule,
-            "push_down_filter" => Arc::new(plan::NeverTrue(rule)),
+            "push_down_filter" => Arc::new(plan::RemoveFalseFilters(rule)),
             "single_distinct_aggregation_to_group_by" if fast => Arc::new(LeavesDistinct(rule)),
             _ => rule,
         };

@@ -137,7 +137,9 @@ impl Visitor for Casts {
             && let Some(slot) = placeholder(expr).and_then(|n| self.0.get_mut(n - 1))
             && slot.is_none()
         {
-            *slot = pg_type::by_sql_name(&data_type.to_string());
+            // The name may be in quotes, with the schema of the catalog.
+            let name = data_type.to_string().replace('"', "");
+            *slot = pg_type::by_sql_name(name.strip_prefix("pg_catalog.").unwrap_or(&name));
         }
         ControlFlow::Continue(())
     }

@@ -2,7 +2,7 @@
 //! what in the statement they are about.
 
 use super::Error;
-use super::types::{sql_type, sql_types};
+use super::types::{is_time, sql_type, sql_types};
 use tidalite_types::{ErrorKind, SqlState};
 
 const NO_FUNCTION: &str = "no function of that name takes such arguments; a cast may help";
@@ -70,7 +70,8 @@ fn casts(message: &str) -> Option<Error> {
     if let Some((_, rest)) = cast_text {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        return Some(Error::invalid_text(&sql_type(name), text));
+        let invalid: fn(&str, &str) -> Error = if is_time(name) { Error::invalid_time } else { Error::invalid_text };
+        return Some(invalid(&sql_type(name), text));
     }
     if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {
         return Some(Error::invalid_text("INTERVAL", text));
@@ -150,8 +151,11 @@ fn operators(message: &str) -> Option<Error> {
         let (expr, _) = rest.split_once(": ")?;
         return no_operator(operands(expr)?);
     }
-    if let Some(rest) = message.split_once("annot infer common argument type for comparison operation ") {
-        return no_operator(operands(rest.1)?);
+    for kind in ["comparison", "regex"] {
+        if let Some((_, rest)) = message.split_once(&format!("annot infer common argument type for {kind} operation "))
+        {
+            return no_operator(operands(rest)?);
+        }
     }
     if let Some(pair) = between(message, "common type to coerce ", " in LIKE expression") {
         let (left, right) = pair.split_once(" and ")?;
@@ -184,6 +188,14 @@ fn operands(expr: &str) -> Option<(String, &'static str, String)> {
         " || ",
         " & ",
         " | ",
+        " ~ ",
+        " ~* ",
+        " !~ ",
+        " !~* ",
+        " ~~ ",
+        " ~~* ",
+        " !~~ ",
+        " !~~* ",
     ];
     let sign = SIGNS.iter().find(|sign| expr.contains(**sign))?;
     let (left, right) = expr.split_once(sign)?;

@@ -49,6 +49,12 @@ pub(super) fn sql_type(name: &str) -> String {
     known.to_owned()
 }
 
+/// Returns true for Arrow's names of dates, times of day and timestamps.
+pub(super) fn is_time(name: &str) -> bool {
+    let name = name.trim();
+    matches!(name.split('(').next().unwrap_or(name), "Timestamp" | "Date32" | "Date64" | "Time32" | "Time64")
+}
+
 /// Names of types that no English word shares.
 const PLAIN: &[&str] = &[
     "Utf8",

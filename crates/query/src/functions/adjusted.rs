@@ -12,7 +12,7 @@
 //!   although it can sort by itself.
 
 use super::formulas;
-use super::nested::{self, Best};
+use super::nested::{self, ExtremeAccumulator};
 use super::sliding_parts::PartStacks;
 use super::sums::{self, Exact};
 use crate::door;
@@ -117,9 +117,11 @@ impl Adjusted {
     }
 
     /// Returns the least or greatest of arrays or rows; `None` for others.
-    fn best(&self, args: &AccumulatorArgs) -> Option<Result<Best>> {
+    fn best(&self, args: &AccumulatorArgs) -> Option<Result<ExtremeAccumulator>> {
         let data_type = args.return_field.data_type();
-        self.better.filter(|_| nested::is_nested(data_type)).map(|better| Best::try_new(data_type, better))
+        self.better
+            .filter(|_| nested::is_nested(data_type))
+            .map(|better| ExtremeAccumulator::try_new(data_type, better))
     }
 
     fn inner(&self) -> &dyn AggregateUDFImpl {

@@ -7,7 +7,7 @@ use super::shapes::too_large;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewArray, UInt64Array};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{cast, take};
+use datafusion::arrow::compute::{cast, interleave, take};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::Result;
 use datafusion::functions_nested::{remove, replace};
@@ -121,15 +121,35 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
     taken(values, positions, lengths, is_valid)
 }
 
+/// Returns the arguments of a call with no values below NULL arrays. CASE leaves values there.
+pub(super) fn with_empty_nulls(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    for arg in &mut args.args {
+        let ColumnarValue::Array(column) = arg else { continue };
+        let Some(lists) = column.as_list_opt::<i32>().filter(|lists| lists.null_count() > 0) else { continue };
+        let has_values = |row: usize| lists.is_null(row) && lists.value_length(row) > 0;
+        if (0..lists.len()).any(has_values) {
+            let kept = with_items(column, |_| true)?;
+            *column = kept;
+        }
+    }
+    Ok(args)
+}
+
 /// Removes the items that are NULL, which the stock function compares with NULL.
 pub(super) fn without_nulls(column: &ArrayRef) -> Result<ArrayRef> {
+    let Some(lists) = column.as_list_opt::<i32>() else { return Ok(column.clone()) };
+    with_items(column, |at| lists.values().is_valid(at))
+}
+
+/// Returns the lists with some of their items, and no items in lists that are NULL.
+fn with_items(column: &ArrayRef, is_kept: impl Fn(usize) -> bool) -> Result<ArrayRef> {
     let Some(lists) = column.as_list_opt::<i32>() else { return Ok(column.clone()) };
     let (mut positions, mut lengths) = (Vec::new(), Vec::with_capacity(lists.len()));
     for row in 0..lists.len() {
         let before = positions.len();
         if lists.is_valid(row) {
             let (from, to) = (lists.value_offsets()[row] as usize, lists.value_offsets()[row + 1] as usize);
-            positions.extend((from..to).filter(|at| lists.values().is_valid(*at)).map(|at| at as u64));
+            positions.extend((from..to).filter(|at| is_kept(*at)).map(|at| at as u64));
         }
         lengths.push(positions.len() - before);
     }
@@ -182,6 +202,17 @@ impl ScalarUDFImpl for Renamed {
         {
             return Ok(ColumnarValue::Array(without_nulls(&args.args[0].to_array(args.number_rows)?)?));
         }
-        self.stock.invoke_with_args(args)
+        match args.args.get(1) {
+            Some(ColumnarValue::Array(items)) if is_remove && items.logical_null_count() > 0 => {
+                let (rows, lists, items) = (args.number_rows, args.args[0].clone(), items.clone());
+                let removed = self.stock.invoke_with_args(args)?.into_array(rows)?;
+                let without = without_nulls(&lists.to_array(rows)?)?;
+                let nulls = items.logical_nulls();
+                let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+                let places: Vec<(usize, usize)> = (0..rows).map(|row| (usize::from(is_null(row)), row)).collect();
+                Ok(ColumnarValue::Array(interleave(&[removed.as_ref(), without.as_ref()], &places)?))
+            }
+            _ => self.stock.invoke_with_args(args),
+        }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Floating point and decimals are rounded to integers (halves of floating point to even, halves of decimals away from
 //! zero), never truncated; NaN, infinities and overflow are errors. A double becomes the decimal of its shortest text,
-//! a decimal the nearest double.
+//! a decimal the nearest double, and a double that is out of the range of REAL an error.
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use crate::Error;
 use crate::decimal::{self, Decimal, decimal_type};
 use crate::door;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, Int64Array};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute;
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, i256};
@@ -47,6 +47,7 @@ pub(crate) fn is_own(from: &DataType, to: &DataType) -> bool {
         return false;
     }
     is_fraction && to.is_signed_integer()
+        || *from == DataType::Float64 && *to == DataType::Float32
         || (from.is_numeric() || is_text(from)) && is_wide_decimal(to)
         || is_wide_decimal(from) && to.is_floating()
 }
@@ -92,7 +93,8 @@ impl ScalarUDFImpl for NumericCast {
 /// Casts `array` to another type; values without a counterpart are NULL if `is_tried`, else an error.
 pub(crate) fn cast(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayRef> {
     match to {
-        DataType::Float32 | DataType::Float64 => to_floats(array, to),
+        DataType::Float32 => to_singles(array, is_tried),
+        DataType::Float64 => to_floats(array, to),
         _ if to.is_decimal() => to_decimals(array, to, is_tried),
         _ => to_integers(array, to, is_tried),
     }
@@ -235,6 +237,21 @@ fn to_integers(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayR
     };
     let longs: ArrayRef = Arc::new(Int64Array::new(values.into(), Some(nulls)));
     Ok(compute::cast(&longs, to)?)
+}
+
+/// Casts to the nearest REAL; a number that would become an infinity or zero is out of range.
+fn to_singles(array: &ArrayRef, is_tried: bool) -> Result<ArrayRef> {
+    let doubles = if array.data_type().is_floating() { array.clone() } else { to_floats(array, &DataType::Float64)? };
+    let doubles = compute::cast(&doubles, &DataType::Float64)?;
+    let doubles = doubles.as_primitive::<Float64Type>();
+    let fits =
+        |value: f64, single: f32| single.is_infinite() == value.is_infinite() && (single == 0.0) == (value == 0.0);
+    let value = |row: usize| {
+        let (value, single) = (doubles.value(row), doubles.value(row) as f32);
+        if fits(value, single) { Ok(single) } else { Err(out_of_range(&format!("{value:e}"), &DataType::Float32)) }
+    };
+    let (values, nulls) = kept(array, value, is_tried)?;
+    Ok(Arc::new(Float32Array::new(values.into(), Some(nulls))))
 }
 
 fn to_floats(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

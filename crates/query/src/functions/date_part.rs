@@ -1,7 +1,9 @@
 //! `extract(field FROM x)`, which is `date_part('field', x)`, of timestamps, dates, times of day and intervals.
 //!
-//! Fields are integers, except `second`, `milliseconds`, `epoch` and `julian`, which have a fraction.
+//! Fields are integers, except `second`, `milliseconds`, `epoch` and `julian`, which have a fraction. If the field is a
+//! column, the result is a DOUBLE.
 
+use super::field_columns::by_field;
 use super::time_casts::{interval, of_interval};
 use super::times;
 use crate::calendar::{Civil, week_of};
@@ -120,14 +122,13 @@ fn part_of(name: &str) -> Result<Part> {
 }
 
 /// Returns the field of a constant first argument; `None` for NULL.
-fn constant_part(value: Option<&ScalarValue>) -> Result<Option<Part>> {
-    match value {
-        Some(value) if value.is_null() => Ok(None),
-        Some(value) => match value.try_as_str().flatten() {
-            Some(name) => part_of(name).map(Some),
-            None => Err(Error::invalid("the field of date_part must be a text").into()),
-        },
-        None => Err(Error::invalid("the field of date_part must be a constant").into()),
+fn constant_part(value: &ScalarValue) -> Result<Option<Part>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    match value.try_as_str().flatten() {
+        Some(name) => part_of(name).map(Some),
+        None => Err(Error::invalid("the field of date_part must be a text").into()),
     }
 }
 
@@ -159,16 +160,18 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let part = constant_part(args.scalar_arguments.first().copied().flatten())?;
-        let data_type = part.map_or(DataType::Int32, Part::data_type);
+        let data_type = match args.scalar_arguments.first().copied().flatten() {
+            Some(name) => constant_part(name)?.map_or(DataType::Float64, Part::data_type),
+            // The fields of a column have one type.
+            None => DataType::Float64,
+        };
         Ok(Arc::new(Field::new(self.name(), data_type, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [name, source] = &args.args[..] else { return Err(Error::internal("date_part without a time").into()) };
-        let name = match name {
-            ColumnarValue::Scalar(name) => Some(name),
-            ColumnarValue::Array(_) => None,
+        let ColumnarValue::Scalar(name) = name else {
+            return by_field(&args, |args| self.invoke_with_args(args));
         };
         let Some(part) = constant_part(name)? else { return times::null(args.return_type()) };
         let is_constant = matches!(source, ColumnarValue::Scalar(_));

@@ -1,6 +1,7 @@
 //! Times rounded down: `date_trunc('month', ts [, zone])`, `date_bin(stride, ts [, origin])` and
 //! `time_bucket(stride, ts [, origin])`, for the full range of the time type.
 
+use super::field_columns::by_field;
 use super::time_casts::{arrow_interval, interval, of_interval};
 use super::times;
 use super::timestamp_floor::time_zone;
@@ -178,7 +179,10 @@ impl ScalarUDFImpl for Rounding {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [_, source, ..] = &args.args[..] else { return Err(self.refused()) };
+        let [first, source, ..] = &args.args[..] else { return Err(self.refused()) };
+        if self.kind == Kind::Trunc && matches!(first, ColumnarValue::Array(_)) {
+            return by_field(&args, |args| self.invoke_with_args(args));
+        }
         let (rows, is_constant) = match source {
             ColumnarValue::Scalar(_) => (1, args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)))),
             ColumnarValue::Array(array) => (array.len(), false),

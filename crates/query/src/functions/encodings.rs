@@ -1,5 +1,5 @@
 //! Bytes as text and hashes: `base64`, `from_base64`, `sha1`, `to_uuid`, `length_bytes`, `size_pretty`, as QuestDB
-//! defines them.
+//! defines them; `chr` and `to_hex`, as in PostgreSQL.
 
 use super::guarded::bytes_max;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
@@ -9,10 +9,12 @@ use base64::{Engine, alphabet};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryBuilder, Int32Array, StringViewArray, StringViewBuilder,
 };
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::Result;
-use std::fmt::Write;
 use std::sync::Arc;
+use tidalite_types::SqlState;
+use tidalite_types::text::hex_digits;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar {
@@ -57,6 +59,15 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
     Scalar {
+        name: "chr",
+        takes: "the number of a character",
+        kinds: &[Kind::Long],
+        gives: Gives::Text,
+        call: chr,
+        ..PLAIN
+    },
+    Scalar { name: "to_hex", takes: "an integer", kinds: &[Kind::Any], gives: Gives::Text, call: to_hex, ..PLAIN },
+    Scalar {
         name: "size_pretty",
         takes: "a number of bytes",
         kinds: &[Kind::Long],
@@ -78,6 +89,32 @@ fn bytes(column: &ArrayRef, row: usize) -> Option<&[u8]> {
         DataType::BinaryView => Some(column.as_binary_view().value(row)),
         _ => column.as_string_view_opt().map(|texts| texts.value(row).as_bytes()),
     }
+}
+
+/// Returns the character of a number; texts of PostgreSQL's clients cannot have the character 0.
+fn chr(call: &Call) -> Result<ArrayRef> {
+    let refused = |text: String| Error::invalid(text).about("chr").with_code(SqlState::PROGRAM_LIMIT_EXCEEDED);
+    let character = |number: i64| match u32::try_from(number).ok().and_then(char::from_u32) {
+        Some('\0') => Err(refused("null character not permitted".to_owned())),
+        Some(c) => Ok(c.to_string()),
+        None => Err(refused(format!("requested character not valid for encoding: {number}"))),
+    };
+    let numbers = call.columns[0].as_primitive::<Int64Type>().iter();
+    let texts = numbers.map(|number| number.map(character).transpose());
+    Ok(Arc::new(texts.collect::<crate::Result<StringViewArray>>()?))
+}
+
+/// Writes an integer in hexadecimal: a negative one as its bits, 32 of INT and shorter integers, 64 of LONG.
+fn to_hex(call: &Call) -> Result<ArrayRef> {
+    let of = call.columns[0].data_type();
+    if !of.is_signed_integer() && !of.is_null() {
+        return Err(Error::invalid("to_hex takes an integer").about("to_hex").into());
+    }
+    let is_long = *of == DataType::Int64;
+    let hex = |value: i64| if is_long { format!("{value:x}") } else { format!("{:x}", value as i32) };
+    let longs = cast(&call.columns[0], &DataType::Int64)?;
+    let texts = longs.as_primitive::<Int64Type>().iter().map(|value| value.map(hex));
+    Ok(Arc::new(texts.collect::<StringViewArray>()))
 }
 
 /// RFC 4648, section 4; a text that is decoded may lack the padding.
@@ -139,18 +176,13 @@ fn from_base64(call: &Call) -> Result<ArrayRef> {
 
 fn sha1(call: &Call) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(call.rows);
-    let mut text = String::new();
     for row in 0..call.rows {
         let Some(bytes) = bytes(&call.columns[0], row) else {
             out.append_null();
             continue;
         };
-        text.clear();
-        for byte in ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref().iter() {
-            // Writing to a String never fails.
-            let _ = write!(text, "{byte:02x}");
-        }
-        out.append_value(&text);
+        let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, bytes);
+        out.append_value(hex_digits(digest.as_ref()));
     }
     Ok(Arc::new(out.finish()))
 }

@@ -156,7 +156,7 @@ struct Evaluator {
     arguments: usize,
     is_distinct: bool,
     ignores_nulls: bool,
-    partition: Option<Partition>,
+    partition: Option<WindowPartition>,
     row: usize,
     /// The peers of the last row.
     peers: Range<usize>,
@@ -165,7 +165,7 @@ struct Evaluator {
 
 /// The columns of a partition.
 #[derive(Debug)]
-struct Partition {
+struct WindowPartition {
     arguments: Vec<ArrayRef>,
     /// True for rows that the aggregate takes; `None` for all rows.
     taken: Option<BooleanArray>,
@@ -174,7 +174,7 @@ struct Partition {
 }
 
 impl Evaluator {
-    fn partition(&self, values: &[ArrayRef]) -> Result<Partition> {
+    fn partition(&self, values: &[ArrayRef]) -> Result<WindowPartition> {
         let (Some(own), Some(keys)) = (values.get(..OWN + self.arguments), values.get(OWN + self.arguments..)) else {
             return Err(missing());
         };
@@ -198,11 +198,11 @@ impl Evaluator {
                 Some(RowConverter::new(fields)?.convert_columns(keys)?)
             }
         };
-        Ok(Partition { arguments, taken, keys })
+        Ok(WindowPartition { arguments, taken, keys })
     }
 }
 
-impl Partition {
+impl WindowPartition {
     /// Returns the first row after `start` with other keys.
     fn peers_end(&self, start: usize, rows: usize) -> usize {
         let Some(keys) = &self.keys else { return rows };

@@ -7,14 +7,16 @@
 //! ([`quick_text`](super::quick_text)). Calls that take long see that their statement is cancelled
 //! ([`slow_rows`](super::slow_rows)).
 
+use super::array_values::with_empty_nulls;
 use super::byte_lengths::{are_bytes, lengths};
 use super::floats::{is_float, key_values};
 use super::members::has_members;
 use super::nested;
 use super::quick_text::{Quick, char_lengths_of, groups_of};
-use super::regexps::MatchCounter;
+use super::regexps::{MatchCounter, with_known_flags, with_template};
 use super::slow_rows::{check_trim, in_slices, levenshtein, with_constant_needles};
 use super::times;
+use super::value_texts;
 use crate::engine::current_memory_limit;
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, AsArray};
@@ -70,6 +72,10 @@ enum Guard {
     Length(i32, Option<Quick>),
     /// A row of long text may take milliseconds.
     Slow,
+    /// The function reads the values below a NULL array, which may be those of another array.
+    EmptyNulls,
+    /// As [`Guard::Slow`]; items of an array have the texts of casts.
+    ItemTexts,
     /// As these; texts and characters to trim are not both long.
     Trim,
     /// The second argument is searched in the first.
@@ -82,9 +88,9 @@ enum Guard {
 }
 
 impl Guard {
-    /// Returns true if the function compares elements of arrays.
-    fn compares_elements(self) -> bool {
-        matches!(self, Guard::OneZero | Guard::Members { .. })
+    /// Returns true for functions of arrays that operators stand for.
+    fn is_of_operators(self) -> bool {
+        matches!(self, Guard::OneZero | Guard::Members { .. } | Guard::EmptyNulls)
     }
 }
 
@@ -122,6 +128,9 @@ const GUARDS: &[(&str, Guard)] = &[
     ("array_replace", Guard::OneZero),
     ("array_replace_n", Guard::OneZero),
     ("array_replace_all", Guard::OneZero),
+    ("array_append", Guard::EmptyNulls),
+    ("array_prepend", Guard::EmptyNulls),
+    ("array_concat", Guard::EmptyNulls),
     ("array_distinct", Guard::OneZero),
     ("array_union", Guard::OneZero),
     ("array_intersect", Guard::OneZero),
@@ -148,7 +157,7 @@ const GUARDS: &[(&str, Guard)] = &[
     ("sha256", Guard::Slow),
     ("sha384", Guard::Slow),
     ("sha512", Guard::Slow),
-    ("array_to_string", Guard::Slow),
+    ("array_to_string", Guard::ItemTexts),
     ("string_to_array", Guard::RowSize(separated)),
 ];
 
@@ -187,12 +196,12 @@ fn with_guard(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
     Some(ScalarUDF::new_from_impl(Guarded { inner: inner.clone(), guard: *guard, signature }))
 }
 
-/// Returns a call that compares elements, made by a stock planner (`array @> array`), with its guard.
+/// Returns a call that a stock planner made for an operator of arrays (`array @> array`, `array || value`), with its guard.
 pub(crate) fn guarded_call(function: &ScalarFunction) -> Option<ScalarFunction> {
     let guarded = with_guard(&function.func)?;
     let guard = guarded.inner().downcast_ref::<Guarded>()?.guard;
     let is_stock = function.func.inner().downcast_ref::<Guarded>().is_none();
-    (is_stock && guard.compares_elements()).then(|| ScalarFunction::new_udf(Arc::new(guarded), function.args.clone()))
+    (is_stock && guard.is_of_operators()).then(|| ScalarFunction::new_udf(Arc::new(guarded), function.args.clone()))
 }
 
 /// Returns true if the second argument of a stock function is a regular expression.
@@ -299,9 +308,12 @@ impl Guarded {
             Guard::Best(better) if nested::is_nested(args.return_field.data_type()) => {
                 Ok(ColumnarValue::Array(nested::best(&args.args, args.number_rows, better)?))
             }
-            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Best(_) | Guard::Slow | Guard::Pattern => {
+            Guard::Size(_) | Guard::RowSize(_) | Guard::Types | Guard::Best(_) | Guard::Slow => {
                 self.inner.invoke_with_args(args)
             }
+            Guard::EmptyNulls => self.inner.invoke_with_args(with_empty_nulls(args)?),
+            Guard::ItemTexts => self.inner.invoke_with_args(value_texts::with_item_texts(args)?),
+            Guard::Pattern => with_known_flags(args, self.name(), |args| self.inner.invoke_with_args(args)),
             Guard::OneZero => self.inner.invoke_with_args(with_one_zero(args)?),
             Guard::Members { is_all } => has_members(with_one_zero(args)?, &self.inner, is_all),
             Guard::Levenshtein => levenshtein(args, &self.inner),
@@ -311,7 +323,10 @@ impl Guarded {
                 self.inner.invoke_with_args(args)
             }
             Guard::Nullif => nullif_of(&args),
-            Guard::Replace(quick) => self.quickly(quick, args),
+            Guard::Replace(quick) => match quick(&args, &self.inner)? {
+                Some(array) => Ok(ColumnarValue::Array(array)),
+                None => with_known_flags(args, self.name(), |args| self.inner.invoke_with_args(with_template(args)?)),
+            },
             Guard::Length(units, quick) => match (args.args.first(), quick) {
                 (Some(value), _) if are_bytes(&value.data_type()) => {
                     Ok(ColumnarValue::Array(lengths(&value.to_array(args.number_rows)?, units)?))

@@ -9,13 +9,13 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tidalite_types::SqlState;
+use tidalite_types::{SqlState, jsonb};
 
 /// Levels of arrays and objects that functions read: the limit of `serde_json`.
 pub(crate) const READ_DEPTH_MAX: usize = 127;
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         name: PART,
         takes: "a JSON text and a name or a place in it",
         kinds: &[Kind::Text, Kind::Text],
-        gives: Gives::Json,
+        gives: Gives::PartOfJson,
         call: |call| parts(call, part),
         ..PLAIN
     },
@@ -50,6 +50,13 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         call: contained,
         ..PLAIN
     },
+    Scalar { name: TO_TEXT, gives: Gives::Text, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
+    Scalar { name: AS_JSON, gives: Gives::Json, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
+    Scalar { name: AS_JSONB, gives: Gives::Jsonb, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
+    Scalar { name: TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, checked, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, checked, true), ..OF_TEXT },
+    Scalar { name: TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalized, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalized, true), ..OF_TEXT },
     Scalar { name: "json_array_length", ..ARRAY_LENGTH },
     Scalar { name: "jsonb_array_length", ..ARRAY_LENGTH },
     Scalar { name: "json_typeof", ..TYPE_OF },
@@ -65,6 +72,8 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
 ];
+
+const OF_TEXT: Scalar = Scalar { takes: "a text", kinds: &[Kind::Text], ..PLAIN };
 
 const ARRAY_LENGTH: Scalar = Scalar {
     takes: "a JSON list",
@@ -123,6 +132,44 @@ fn path_texts(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new((0..call.rows).map(text).collect::<Result<StringViewArray>>()?))
 }
 
+/// The cast of a document to text, which only changes the type.
+pub(crate) const TO_TEXT: &str = "__json_to_text";
+/// A document that is one of several: the planner takes it for a text.
+pub(crate) const AS_JSON: &str = "__json";
+pub(crate) const AS_JSONB: &str = "__jsonb";
+/// The casts of texts to JSON and JSONB; `try` gives NULL for other texts.
+pub(crate) const TEXT_TO_JSON: &str = "__text_to_json";
+pub(crate) const TRY_TEXT_TO_JSON: &str = "__try_text_to_json";
+pub(crate) const TEXT_TO_JSONB: &str = "__text_to_jsonb";
+pub(crate) const TRY_TEXT_TO_JSONB: &str = "__try_text_to_jsonb";
+
+/// Converts each text to a document.
+fn documents(call: &Call, document: fn(&str) -> Result<String, Error>, is_tried: bool) -> Result<ArrayRef> {
+    let one = |text: &str| match document(text) {
+        Err(_) if is_tried => Ok(None),
+        found => found.map(Some),
+    };
+    let texts = call.columns[0].as_string_view().iter();
+    let found = texts.map(|text| text.map_or(Ok(None), one)).collect::<Result<Vec<_>, Error>>()?;
+    Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
+}
+
+/// Returns a text if it is JSON.
+pub(crate) fn checked(text: &str) -> Result<String, Error> {
+    if is_deeper(text, jsonb::DEPTH_MAX) {
+        return Err(too_deep(jsonb::DEPTH_MAX));
+    }
+    serde_json::from_str::<&RawValue>(text).map(|_| text.to_owned()).map_err(|error| invalid(text, &error))
+}
+
+/// Returns the text of a JSONB value.
+pub(crate) fn normalized(text: &str) -> Result<String, Error> {
+    jsonb::normalized(text).map_err(|refused| match refused {
+        jsonb::Refused::Syntax => Error::invalid_text("JSONB", text),
+        jsonb::Refused::Depth => too_deep(jsonb::DEPTH_MAX),
+    })
+}
+
 /// The function for `document @> part`, as for PostgreSQL's jsonb.
 pub(crate) const CONTAINS: &str = "__json_contains";
 /// The function that converts a text to a list; the second argument is a NULL of the list type.
@@ -133,7 +180,7 @@ pub(crate) fn parsed(text: &str) -> Result<Value> {
     if is_deeper(text, READ_DEPTH_MAX) {
         return Err(too_deep(READ_DEPTH_MAX).into());
     }
-    serde_json::from_str(text).map_err(|error| invalid(text, &error))
+    serde_json::from_str(text).map_err(|error| invalid(text, &error).into())
 }
 
 /// Returns the error for a JSON text with more than `max` levels.
@@ -160,9 +207,9 @@ pub(crate) fn is_deeper(text: &str, max: usize) -> bool {
     false
 }
 
-fn invalid(text: &str, error: &serde_json::Error) -> DataFusionError {
+fn invalid(text: &str, error: &serde_json::Error) -> Error {
     let refused = Error::invalid(format!("invalid input for type JSON: {error}"));
-    refused.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION).into()
+    refused.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION)
 }
 
 /// Applies a function to each document.

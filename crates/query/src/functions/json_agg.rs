@@ -1,6 +1,6 @@
 //! `json_agg(x)` and `json_object_agg(name, x)`: aggregate the values of a group into a JSON text, as in PostgreSQL.
 
-use super::json_build::values;
+use super::json_build::{Json, values};
 use crate::{Error, door};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -8,7 +8,6 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use serde_json::Value;
 use std::fmt::Write;
 use std::sync::Arc;
 use tidalite_types::ColumnType;
@@ -65,7 +64,7 @@ impl AggregateUDFImpl for JsonAgg {
         let is_json = args
             .expr_fields
             .get(usize::from(self.is_object))
-            .is_some_and(|field| door::column_type(field) == Some(ColumnType::Json));
+            .is_some_and(|field| matches!(door::column_type(field), Some(ColumnType::Json | ColumnType::Jsonb)));
         Ok(Box::new(Items { is_object: self.is_object, is_json, text: None }))
     }
 }
@@ -105,8 +104,8 @@ impl Accumulator for Items {
             // Writing to a String never fails.
             let _ = match names.as_ref().map(|names| &names[row]) {
                 None => write!(item, "{value}"),
-                Some(Value::Null) => return Err(Error::invalid("field name must not be null").into()),
-                Some(Value::String(name)) => write!(item, "{} : {value}", Value::String(name.clone())),
+                Some(Json::Null) => return Err(Error::invalid("field name must not be null").into()),
+                Some(name @ Json::String(_)) => write!(item, "{name} : {value}"),
                 Some(name) => write!(item, "\"{name}\" : {value}"),
             };
             self.add(&item)?;

@@ -4,10 +4,12 @@
 mod accumulators;
 pub(crate) mod adjusted;
 mod administration;
+pub(crate) mod array_casts;
 pub(crate) mod array_elements;
 pub(crate) mod array_part;
 mod array_values;
 mod arrays;
+pub(crate) mod bit_shifts;
 mod byte_lengths;
 mod byte_values;
 mod calendar_times;
@@ -24,6 +26,7 @@ mod element_wise;
 pub(crate) mod ema;
 mod encodings;
 pub(crate) mod excluding;
+mod field_columns;
 mod finance;
 pub(crate) mod floats;
 mod formulas;
@@ -132,6 +135,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         inner_arrays::FUNCTIONS,
         array_values::FUNCTIONS,
         byte_values::FUNCTIONS,
+        bit_shifts::FUNCTIONS,
         numbers::FUNCTIONS,
         regexps::FUNCTIONS,
         matrices::FUNCTIONS,

@@ -1,6 +1,7 @@
 //! `mode(x)`: the value that comes most often, the least of those that come equally often. NULL does not count.
 
 use super::floats::key_values;
+use super::time_casts::{interval, of_interval};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
 use datafusion::arrow::compute::{SortOptions, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
@@ -9,7 +10,7 @@ use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -88,6 +89,23 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// Intervals of one length are equal, and the shortest is the least.
+    fn most_frequent_length(&self) -> Result<ScalarValue> {
+        let values = self.values(self.counts.keys().map(AsRef::as_ref))?;
+        let lengths = of_interval(&values)?;
+        let mut of_length: BTreeMap<i128, (i64, usize)> = BTreeMap::new();
+        for (at, count) in self.counts.values().enumerate() {
+            of_length.entry(interval(lengths.value(at)).total_nanos()).or_insert((0, at)).0 += count;
+        }
+        let most = of_length.values().rev().max_by_key(|(count, _)| *count);
+        match most {
+            Some((_, at)) => ScalarValue::try_from_array(&values, *at),
+            None => ScalarValue::try_from(&self.data_type),
+        }
+    }
+}
+
 impl Accumulator for Counts {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         self.add(&columns[0], |_| 1)
@@ -122,6 +140,9 @@ impl Accumulator for Counts {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        if let DataType::Interval(_) = self.data_type {
+            return self.most_frequent_length();
+        }
         let most = self.counts.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
         let Some((key, _)) = most else { return ScalarValue::try_from(&self.data_type) };
         let value = self.values(std::iter::once(key.as_ref()))?;

@@ -69,19 +69,19 @@ pub(super) fn best(args: &[ColumnarValue], rows: usize, better: Ordering) -> Res
 
 /// The least or the greatest array or row.
 #[derive(Debug)]
-pub(super) struct Best {
+pub(super) struct ExtremeAccumulator {
     better: Ordering,
     /// One value, NULL without values.
     found: ArrayRef,
 }
 
-impl Best {
-    pub fn try_new(data_type: &DataType, better: Ordering) -> Result<Best> {
-        Ok(Best { better, found: ScalarValue::try_from(data_type)?.to_array()? })
+impl ExtremeAccumulator {
+    pub fn try_new(data_type: &DataType, better: Ordering) -> Result<ExtremeAccumulator> {
+        Ok(ExtremeAccumulator { better, found: ScalarValue::try_from(data_type)?.to_array()? })
     }
 }
 
-impl Accumulator for Best {
+impl Accumulator for ExtremeAccumulator {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let values = &columns[0];
         let compared = order(values, values)?;

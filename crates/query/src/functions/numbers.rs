@@ -1,5 +1,5 @@
-//! Numbers as in PostgreSQL: `div`, `sign`, `scale`, `min_scale`, `trim_scale`, trigonometry in degrees, and
-//! `num_nulls`, `num_nonnulls`, `isfinite`.
+//! Numbers as in PostgreSQL: `div`, `sign`, `scale`, `min_scale`, `trim_scale`, `asinh` and `acosh` of large numbers,
+//! trigonometry in degrees, and `num_nulls`, `num_nonnulls`, `isfinite`.
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use super::scalar::{self, Call, Gives, Kind, PLAIN, Scalar};
@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{DataType, Float64Type, i256};
 use datafusion::common::{Result, ScalarValue};
 use std::sync::Arc;
 
-const fn in_degrees(name: &'static str, call: fn(&Call) -> Result<ArrayRef>) -> Scalar {
+const fn of_double(name: &'static str, call: fn(&Call) -> Result<ArrayRef>) -> Scalar {
     Scalar { name, takes: "a number", kinds: &[Kind::Double], call, ..PLAIN }
 }
 
@@ -33,13 +33,15 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     of_decimal("scale", Gives::Int, |call| counts(call, |number| number.scale)),
     of_decimal("min_scale", Gives::Int, |call| counts(call, |number| trimmed(number).scale)),
     Scalar { returns: Some(trimmed_type), ..of_decimal("trim_scale", Gives::Double, trim_scale) },
-    in_degrees("sind", |call| each(call, sind)),
-    in_degrees("cosd", |call| each(call, cosd)),
-    in_degrees("tand", |call| each(call, |x| Ok(sind(x)? / cosd(x)?))),
-    in_degrees("cotd", |call| each(call, |x| Ok(cosd(x)? / sind(x)?))),
-    in_degrees("asind", |call| each(call, |x| limited("asind", x, asind))),
-    in_degrees("acosd", |call| each(call, |x| limited("acosd", x, acosd))),
-    in_degrees("atand", |call| each(call, |x| Ok(x.atan() / 1_f64.atan() * 45.0))),
+    of_double("asinh", |call| each(call, |x| Ok(asinh(x)))),
+    of_double("acosh", |call| each(call, |x| Ok(acosh(x)))),
+    of_double("sind", |call| each(call, sind)),
+    of_double("cosd", |call| each(call, cosd)),
+    of_double("tand", |call| each(call, |x| Ok(sind(x)? / cosd(x)?))),
+    of_double("cotd", |call| each(call, |x| Ok(cosd(x)? / sind(x)?))),
+    of_double("asind", |call| each(call, |x| limited("asind", x, asind))),
+    of_double("acosd", |call| each(call, |x| limited("acosd", x, acosd))),
+    of_double("atand", |call| each(call, |x| Ok(x.atan() / 1_f64.atan() * 45.0))),
     Scalar {
         name: "atan2d",
         takes: "two numbers",
@@ -187,7 +189,8 @@ fn sign(call: &Call) -> Result<ArrayRef> {
         return decimal_array(signs.collect(), call.columns[0].nulls().cloned(), call.data_type);
     }
     let values = cast(&call.columns[0], &DataType::Float64)?;
-    let sign = |value: f64| if value.is_nan() || value == 0.0 { value } else { value.signum() };
+    // As in PostgreSQL, NaN has no sign.
+    let sign = |value: f64| if value.is_nan() || value == 0.0 { 0.0 } else { value.signum() };
     Ok(Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(sign)))
 }
 
@@ -236,6 +239,18 @@ fn trim_scale(call: &Call) -> Result<ArrayRef> {
 fn each(call: &Call, of: fn(f64) -> Result<f64>) -> Result<ArrayRef> {
     let values = call.columns[0].as_primitive::<Float64Type>().iter();
     Ok(Arc::new(values.map(|value| value.map(of).transpose()).collect::<Result<Float64Array>>()?))
+}
+
+/// Numbers whose square is out of range.
+const LARGE: f64 = 1e150;
+
+/// The functions of the standard library square large numbers, which gives an infinity.
+fn asinh(x: f64) -> f64 {
+    if x.is_finite() && x.abs() > LARGE { (x.abs().ln() + std::f64::consts::LN_2).copysign(x) } else { x.asinh() }
+}
+
+fn acosh(x: f64) -> f64 {
+    if x.is_finite() && x > LARGE { x.ln() + std::f64::consts::LN_2 } else { x.acosh() }
 }
 
 fn limited(name: &str, x: f64, of: fn(f64) -> f64) -> Result<f64> {

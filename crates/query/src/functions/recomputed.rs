@@ -20,18 +20,18 @@ const PIECE_ROWS_MAX: usize = 1_024;
 
 /// The rows of a frame, in their order.
 #[derive(Debug)]
-pub(super) struct Recomputed {
+pub(super) struct RecomputingAccumulator {
     factory: AccumulatorFactory,
     /// Consecutive rows, one array for each argument. No piece is empty.
     pieces: VecDeque<Vec<ArrayRef>>,
 }
 
-impl Recomputed {
+impl RecomputingAccumulator {
     /// # Errors
     /// The aggregate does not support its arguments.
-    pub fn try_new(factory: AccumulatorFactory) -> Result<Recomputed> {
+    pub fn try_new(factory: AccumulatorFactory) -> Result<RecomputingAccumulator> {
         factory.accumulator()?;
-        Ok(Recomputed { factory, pieces: VecDeque::new() })
+        Ok(RecomputingAccumulator { factory, pieces: VecDeque::new() })
     }
 
     /// Copies all rows to one piece.
@@ -51,7 +51,7 @@ fn row_count(columns: &[ArrayRef]) -> usize {
     columns.first().map_or(0, |column| column.len())
 }
 
-impl Accumulator for Recomputed {
+impl Accumulator for RecomputingAccumulator {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let rows = row_count(columns);
         if rows == 0 {

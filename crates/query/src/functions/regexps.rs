@@ -4,11 +4,16 @@ use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::decimal::{Decimal, arrow_decimal};
 use crate::engine::check_current;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StringViewArray, StringViewBuilder};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int32Array, ListArray, StringViewArray, StringViewBuilder, new_null_array,
+};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::compute::{cast, is_null as is_null_mask, nullif};
 use datafusion::arrow::datatypes::{DataType, Int64Type, i256};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use regex::{Regex, RegexBuilder};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -192,7 +197,9 @@ fn matched(
     let number = usize::try_from(number).map_err(|_| wrong(call, "subexpr", number))?;
     let regex = patterns.get(text(call, 1, row), text(call, flags, row), call.name)?;
     let of = call.columns[0].as_string_view().value(row);
-    let Some((start, _)) = of.char_indices().nth(from - 1) else { return Ok(None) };
+    // The end of the text may match, too.
+    let mut starts = of.char_indices().map(|(start, _)| start).chain([of.len()]);
+    let Some(start) = starts.nth(from - 1) else { return Ok(None) };
     let found = regex.captures_iter(&of[start..]).nth(nth - 1);
     let found = found.and_then(|found| found.get(number).map(|group| group.range()));
     Ok(found.map(|range| start + range.start..start + range.end))
@@ -227,6 +234,115 @@ fn instr(call: &Call) -> Result<ArrayRef> {
         Ok(Some(at.map_or(0, |at| i32::try_from(texts.value(row)[..at].chars().count() + 1).unwrap_or(i32::MAX))))
     };
     Ok(Arc::new((0..call.rows).map(value).collect::<Result<Int32Array>>()?))
+}
+
+/// Returns the arguments of `regexp_replace` with PostgreSQL's replacement as the stock function takes it.
+pub(super) fn with_template(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    if let Some(value) = args.args.get_mut(2) {
+        change_texts(value, template)?;
+    }
+    Ok(args)
+}
+
+/// Returns the arguments of a function of patterns with flags that the stock function takes.
+fn with_flags(mut args: ScalarFunctionArgs, name: &str) -> Result<ScalarFunctionArgs> {
+    if let Some(value) = args.args.get_mut(flags_at(name)) {
+        change_texts(value, flags)?;
+    }
+    Ok(args)
+}
+
+/// Returns the position of the flags among the arguments of a function.
+fn flags_at(name: &str) -> usize {
+    if matches!(name, "regexp_match" | "regexp_like") { 2 } else { 3 }
+}
+
+/// Calls a function of patterns: the result is NULL for NULL flags, which the stock function takes for none.
+pub(super) fn with_known_flags(
+    args: ScalarFunctionArgs,
+    name: &str,
+    call: impl Fn(ScalarFunctionArgs) -> Result<ColumnarValue>,
+) -> Result<ColumnarValue> {
+    let flags = args.args.get(flags_at(name)).cloned();
+    let rows = args.number_rows;
+    let found = call(with_flags(args, name)?)?;
+    match flags {
+        Some(ColumnarValue::Scalar(flags)) if flags.is_null() => Ok(match found {
+            ColumnarValue::Scalar(found) => ColumnarValue::Scalar(ScalarValue::try_from(&found.data_type())?),
+            ColumnarValue::Array(found) => ColumnarValue::Array(new_null_array(found.data_type(), rows)),
+        }),
+        Some(ColumnarValue::Array(flags)) if flags.null_count() > 0 => {
+            Ok(ColumnarValue::Array(nullif(&found.into_array(rows)?, &is_null_mask(&flags)?)?))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Translates flags: `c` is the default, and there is at least one. `None` if nothing changes.
+fn flags(text: &str) -> Option<String> {
+    // The last of `c` and `i` counts.
+    let is_sensitive = text.rfind('c') > text.rfind('i');
+    let kept: String = text.chars().filter(|c| *c != 'c' && !(is_sensitive && *c == 'i')).collect();
+    let kept = if kept.is_empty() { "s".to_owned() } else { kept };
+    (kept != text).then_some(kept)
+}
+
+/// Changes texts; `change` returns `None` for a text that stays.
+fn change_texts(value: &mut ColumnarValue, change: impl Fn(&str) -> Option<String>) -> Result<()> {
+    match value {
+        ColumnarValue::Scalar(value) => {
+            if let Some(text) = value.try_as_str().flatten().and_then(change) {
+                *value = ScalarValue::Utf8View(Some(text)).cast_to(&value.data_type())?;
+            }
+        }
+        ColumnarValue::Array(array) => {
+            let texts = cast(array, &DataType::Utf8View)?;
+            let changed = |text| change(text).map_or(Cow::Borrowed(text), Cow::Owned);
+            let own: ArrayRef =
+                Arc::new(texts.as_string_view().iter().map(|text| text.map(changed)).collect::<StringViewArray>());
+            *array = cast(&own, array.data_type())?;
+        }
+    }
+    Ok(())
+}
+
+/// Translates a replacement: `\&` is the whole match, `\1` to `\9` a group, `\\` a backslash. Another backslash is text.
+///
+/// `None` if the stock function reads the text as it is. `$` and digits are a group, too, as in QuestDB.
+fn template(text: &str) -> Option<String> {
+    text.contains(['\\', '$']).then_some(())?;
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek().copied()) {
+            ('\\', Some('&')) => out.push_str("${0}"),
+            ('\\', Some(group @ '1'..='9')) => {
+                out.push_str("${");
+                out.push(group);
+                out.push('}');
+            }
+            // The empty name, which no group has, keeps digits after a backslash from being a group.
+            ('\\', Some('\\')) => out.push_str("\\${}"),
+            ('\\', _) => {
+                out.push_str("\\${}");
+                continue;
+            }
+            ('$', Some(next)) if next.is_ascii_digit() || next == '{' => {
+                out.push('$');
+                continue;
+            }
+            ('$', _) => {
+                out.push_str("$$");
+                continue;
+            }
+            _ => {
+                out.push(c);
+                continue;
+            }
+        }
+        chars.next();
+    }
+    Some(out)
 }
 
 /// Replaces `\XXXX`, `\+XXXXXX`, `\uXXXX` and `\UXXXXXXXX` by the characters with these numbers, and `\\` by `\`.
@@ -356,6 +472,21 @@ mod tests {
         assert_eq!(split("the quick brown", r"\s*"), "t|h|e|q|u|i|c|k|b|r|o|w|n");
         assert_eq!([split("", "x"), split(",a,", ",")], ["", "|a|"]);
         assert!(compiled("(", "", "f").is_err() && compiled("a", "?", "f").is_err());
+    }
+
+    #[test]
+    fn replacements_as_templates() {
+        let regex = Regex::new("(b)(c)?").expect("a pattern");
+        // The stock function replaces a backslash with digits by a group.
+        let replaced = |text: &str| regex.replace("abd", template(text).as_deref().unwrap_or(text)).into_owned();
+        let pairs = [(r"<\&>", "a<b>d"), (r"<\1\2>", "a<b>d"), (r"\\1", r"a\1d"), (r"\0", r"a\0d"), (r"\x", r"a\xd")];
+        for (text, expected) in pairs {
+            assert_eq!(replaced(text), expected, "{text}");
+        }
+        assert_eq!(
+            [replaced("$1!"), replaced("${1}x"), replaced("$USD"), replaced("5$")],
+            ["ab!d", "abxd", "a$USDd", "a5$d"]
+        );
     }
 
     #[test]

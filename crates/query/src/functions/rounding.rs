@@ -1,9 +1,9 @@
-//! `round`, `trunc`, `ceil`, `floor` of decimals: exact, with decimal results. The stock functions handle other
-//! numbers.
+//! `round`, `trunc`, `ceil`, `floor` of decimals, and of integers to a number of places: exact, with decimal results.
+//! The stock functions handle other numbers.
 
 use super::decimal_arithmetic::{decimal_array, wide_values};
 use crate::Error;
-use crate::decimal::{self, Decimal, Rescaled, arrow_decimal, decimal_type};
+use crate::decimal::{self, Decimal, Rescaled, arrow_decimal, as_decimal_type, decimal_type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, i256};
 use datafusion::common::{Result, ScalarValue};
@@ -80,8 +80,13 @@ impl ScalarUDFImpl for Rounding {
         let has_places = matches!(self.mode, Mode::Nearest | Mode::TowardZero);
         match types {
             [of] if of.is_decimal() => return Ok(vec![of.clone()]),
-            [of, places] if of.is_decimal() && has_places && (places.is_integer() || places.is_null()) => {
-                return Ok(vec![of.clone(), DataType::Int64]);
+            [DataType::Float32] => return Ok(vec![DataType::Float64]),
+            [of, places] if has_places && (places.is_integer() || places.is_null()) => {
+                // With places an integer is a number of many digits, which may become larger.
+                let exact = if of.is_decimal() { Some(of.clone()) } else { integer_type(of) };
+                if let Some(exact) = exact {
+                    return Ok(vec![exact, DataType::Int64]);
+                }
             }
             _ => {}
         }
@@ -144,6 +149,12 @@ impl ScalarUDFImpl for Rounding {
     fn documentation(&self) -> Option<&Documentation> {
         self.inner().documentation()
     }
+}
+
+/// Returns the decimal type of a signed integer type.
+fn integer_type(of: &DataType) -> Option<DataType> {
+    let (precision, _) = as_decimal_type(of).filter(|_| of.is_signed_integer())?;
+    Some(arrow_decimal(precision.into(), 0))
 }
 
 fn rounded(mode: Mode, values: &ArrayRef, places: Option<&ArrayRef>, to: &DataType) -> Result<ArrayRef> {

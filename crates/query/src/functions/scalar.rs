@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 };
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use tidalite_types::ColumnType;
 
 /// What an argument is taken as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,10 @@ pub(super) enum Gives {
     Boolean,
     /// A JSON text.
     Json,
+    /// A JSONB text.
+    Jsonb,
+    /// JSONB if the first argument is JSONB, else JSON.
+    PartOfJson,
     Int,
     Long,
     Double,
@@ -194,7 +199,7 @@ const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 /// Returns the plain list type of a list; NULL is an empty list of doubles.
 fn list(given: &DataType) -> Option<DataType> {
     match given {
-        DataType::Null => Some(crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 })),
+        DataType::Null => Some(crate::door::arrow_type(ColumnType::DoubleArray { dims: 1 })),
         DataType::List(_) => Some(given.clone()),
         DataType::LargeList(item) | DataType::FixedSizeList(item, _) => Some(DataType::List(item.clone())),
         _ => None,
@@ -209,7 +214,7 @@ pub(super) fn double(given: &DataType) -> Option<DataType> {
 /// The list, of any depth, with doubles in it.
 pub(super) fn doubles(given: &DataType) -> Option<DataType> {
     let inner = match given {
-        DataType::Null => return Some(crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 })),
+        DataType::Null => return Some(crate::door::arrow_type(ColumnType::DoubleArray { dims: 1 })),
         DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => inner.data_type(),
         _ => return None,
     };
@@ -237,25 +242,21 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match self.of.gives {
-            Gives::Text | Gives::Json => DataType::Utf8View,
-            Gives::Bytes => crate::door::arrow_type(tidalite_types::ColumnType::Binary),
+            Gives::Text | Gives::Json | Gives::Jsonb | Gives::PartOfJson => DataType::Utf8View,
+            Gives::Bytes => crate::door::arrow_type(ColumnType::Binary),
             Gives::Boolean => DataType::Boolean,
             Gives::Int => DataType::Int32,
             Gives::Long => DataType::Int64,
             Gives::Double => DataType::Float64,
             Gives::Address => DataType::UInt32,
-            Gives::Uuid => crate::door::arrow_type(tidalite_types::ColumnType::Uuid),
-            Gives::Micros => {
-                crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(tidalite_types::TimeUnit::Micros))
-            }
-            Gives::Nanos => {
-                crate::door::arrow_type(tidalite_types::ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos))
-            }
+            Gives::Uuid => crate::door::arrow_type(ColumnType::Uuid),
+            Gives::Micros => crate::door::arrow_type(ColumnType::Timestamp(tidalite_types::TimeUnit::Micros)),
+            Gives::Nanos => crate::door::arrow_type(ColumnType::Timestamp(tidalite_types::TimeUnit::Nanos)),
             Gives::Nanoseconds => super::time_casts::NANOS_TYPE,
             Gives::Date => DataType::Date32,
             Gives::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             Gives::Time => DataType::Time64(TimeUnit::Nanosecond),
-            Gives::Doubles => crate::door::arrow_type(tidalite_types::ColumnType::DoubleArray { dims: 1 }),
+            Gives::Doubles => crate::door::arrow_type(ColumnType::DoubleArray { dims: 1 }),
             Gives::Deeper => {
                 let depth = |t: &&DataType| super::element_wise::dimensions(t);
                 types.iter().rev().max_by_key(depth).cloned().unwrap_or(DataType::Null)
@@ -271,13 +272,20 @@ impl ScalarUDFImpl for Function {
             return Ok(Arc::new(Field::new(self.of.name, returns(&types, args.scalar_arguments)?, true)));
         }
         if self.of.gives == Gives::Address {
-            return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Ipv4, true));
+            return Ok(crate::door::field(self.of.name, ColumnType::Ipv4, true));
         }
-        if self.of.gives == Gives::Json {
-            return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Json, true));
+        let is_jsonb = |field: &FieldRef| crate::door::column_type(field) == Some(ColumnType::Jsonb);
+        let json = match self.of.gives {
+            Gives::Jsonb => Some(ColumnType::Jsonb),
+            Gives::PartOfJson if args.arg_fields.first().is_some_and(is_jsonb) => Some(ColumnType::Jsonb),
+            Gives::Json | Gives::PartOfJson => Some(ColumnType::Json),
+            _ => None,
+        };
+        if let Some(json) = json {
+            return Ok(crate::door::field(self.of.name, json, true));
         }
         if self.of.gives == Gives::Uuid {
-            return Ok(crate::door::field(self.of.name, tidalite_types::ColumnType::Uuid, true));
+            return Ok(crate::door::field(self.of.name, ColumnType::Uuid, true));
         }
         let field = Field::new(self.of.name, self.return_type(&types)?, true);
         Ok(Arc::new(if self.of.gives == Gives::Instant { crate::door::of_instants(field) } else { field }))

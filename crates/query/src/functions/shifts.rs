@@ -10,7 +10,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_window::lead_lag::{lag_udwf, lead_udwf};
 use datafusion::logical_expr::function::{ExpressionArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{
-    Documentation, LimitEffect, PartitionEvaluator, ReversedUDWF, Signature, WindowUDF, WindowUDFImpl,
+    Documentation, LimitEffect, PartitionEvaluator, ReversedUDWF, Signature, WindowFunctionDefinition, WindowUDF,
+    WindowUDFImpl,
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
@@ -44,6 +45,11 @@ pub(crate) fn functions() -> [Arc<WindowUDF>; 2] {
 pub(crate) fn skipping_null(of: &WindowUDF) -> Option<Arc<WindowUDF>> {
     let known = of.inner().downcast_ref::<Shift>()?;
     (!known.skips_null).then(|| shift(known.is_lead, true))
+}
+
+/// Returns true for `lag` and `lead`.
+pub(crate) fn is_shift(function: &WindowFunctionDefinition) -> bool {
+    matches!(function, WindowFunctionDefinition::WindowUDF(of) if of.inner().is::<Shift>())
 }
 
 impl Shift {

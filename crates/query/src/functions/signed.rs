@@ -1,14 +1,25 @@
-//! Lengths and positions with PostgreSQL's types: the stock functions return unsigned integers.
+//! Lengths and positions with PostgreSQL's types: the stock functions return unsigned integers. `array_length(a, 1)` of
+//! an array without elements is NULL.
 
 use super::guarded::guarded;
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::array::{ArrayRef, Int32Array};
+use datafusion::arrow::compute::kernels::cmp::eq;
+use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_nested::{length, position};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 use std::sync::Arc;
+
+const ARRAY_LENGTH: &str = "array_length";
+
+/// An array without elements has no dimension, whose length is NULL.
+fn without_zeros(lengths: &ArrayRef) -> Result<ArrayRef> {
+    let is_zero = eq(lengths, &Int32Array::new_scalar(0))?;
+    Ok(nullif(lengths, &is_zero)?)
+}
 
 pub(super) fn functions() -> [ScalarUDF; 3] {
     let function = |stock: Arc<ScalarUDF>, gives| ScalarUDF::new_from_impl(Signed { stock: guarded(stock), gives });
@@ -51,15 +62,20 @@ impl ScalarUDFImpl for Signed {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let has_dimension = self.stock.name() == ARRAY_LENGTH && args.args.len() == 2;
         let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let stock: FieldRef = self.stock.return_field_from_args(ReturnFieldArgs {
             arg_fields: &args.arg_fields,
             scalar_arguments: &vec![None; types.len()],
         })?;
         let answer = self.stock.invoke_with_args(ScalarFunctionArgs { return_field: stock, ..args })?;
+        let of_dimension = |length: ArrayRef| if has_dimension { without_zeros(&length) } else { Ok(length) };
         Ok(match answer {
-            ColumnarValue::Array(array) => ColumnarValue::Array(cast(&array, &self.gives)?),
-            ColumnarValue::Scalar(value) => ColumnarValue::Scalar(value.cast_to(&self.gives)?),
+            ColumnarValue::Array(array) => ColumnarValue::Array(of_dimension(cast(&array, &self.gives)?)?),
+            ColumnarValue::Scalar(value) => {
+                let length = of_dimension(value.cast_to(&self.gives)?.to_array()?)?;
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&length, 0)?)
+            }
         })
     }
 }

@@ -4,10 +4,10 @@
 //! The window operators evaluate a batch without a pause. An aggregate with a large result, such as `array_agg` over all
 //! preceding rows, takes gigabytes and minutes for the rows of one batch; the statement is checked before each row. An
 //! aggregate of numbers is checked every [`ROWS_BETWEEN_CHECKS`] rows, more often if its state is large. An aggregate
-//! that cannot remove a row from its state is computed anew for each frame ([`Recomputed`]).
+//! that cannot remove a row from its state is computed anew for each frame ([`RecomputingAccumulator`]).
 
 use super::accumulators::AccumulatorFactory;
-use super::recomputed::Recomputed;
+use super::recomputed::RecomputingAccumulator;
 use crate::engine::check_current;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -127,7 +127,7 @@ impl AggregateUDFImpl for Stoppable {
         let has_large_results = has_large_results(&args);
         let sliding: Box<dyn Accumulator> = match self.inner().create_sliding_accumulator(args) {
             Ok(sliding) if sliding.supports_retract_batch() => sliding,
-            _ => Box::new(Recomputed::try_new(factory)?),
+            _ => Box::new(RecomputingAccumulator::try_new(factory)?),
         };
         Ok(Box::new(Checked::new(sliding, has_large_results)))
     }

@@ -20,6 +20,7 @@ use datafusion::common::{DataFusionError, Result};
 use std::sync::Arc;
 use tidalite_types::Interval;
 use tidalite_types::interval::{DAY_NANOS, IntervalError};
+use tidalite_types::text::hex_digits;
 
 /// `__cast(value, NULL of the target type)`.
 pub(crate) const CAST: &str = "__cast";
@@ -145,11 +146,7 @@ fn refused(why: &Refused, to: &DataType) -> DataFusionError {
     let name = door::type_name(&Field::new("", to.clone(), true));
     let error = match why {
         Refused::OutOfRange => Error::invalid(format!("{} out of range", name.to_lowercase())),
-        Refused::Syntax(text) => {
-            let mut error = Error::invalid(format!("invalid input for type {name}: \"{text}\""));
-            error.subject = Some(format!("'{text}"));
-            error
-        }
+        Refused::Syntax(text) => Error::invalid_text(&name, text),
     };
     error.into()
 }
@@ -289,8 +286,7 @@ fn intervals_of_texts(texts: &StringViewArray, to: &DataType, is_tried: bool) ->
 
 fn bytes_keys(call: &Call) -> Result<ArrayRef> {
     let bytes = cast(&call.columns[0], &DataType::BinaryView)?;
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let texts = bytes.as_binary_view().iter().map(|bytes| bytes.map(digits));
+    let texts = bytes.as_binary_view().iter().map(|bytes| bytes.map(hex_digits));
     Ok(Arc::new(texts.collect::<StringViewArray>()))
 }
 

@@ -1,30 +1,44 @@
 //! PostgreSQL's texts of arrays, bytes and other values, and patterns of SIMILAR TO as regular expressions.
 //!
-//! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain` and
-//! `similar_to_escape`. Casts between text and these types call them.
+//! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain`,
+//! `byteacat` and `similar_to_escape`. Casts between text and these types call them.
 
+use super::guarded::bytes_max;
 use super::identifiers::uuid_texts;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::dialect::similar_to;
 use crate::door::batches::bytes_of_text;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, StringViewArray, StringViewBuilder};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewBuilder, ListArray, StringViewArray, StringViewBuilder,
+};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::Result;
-use std::fmt::Write;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
 use std::sync::Arc;
 use tidalite_types::Interval;
+use tidalite_types::text::{hex_digits, quote_array_item};
 
 pub(crate) const ARRAY_OUT: &str = "array_out";
 pub(crate) const BYTES_OUT: &str = "byteaout";
 pub(crate) const BYTES_IN: &str = "byteain";
+pub(crate) const BYTES_TOGETHER: &str = "byteacat";
 pub(crate) const SIMILAR_TO_ESCAPE: &str = "similar_to_escape";
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: ARRAY_OUT, takes: "an array", kinds: &[Kind::List], gives: Gives::Text, call: texts, ..PLAIN },
     Scalar { name: BYTES_OUT, takes: "bytes", kinds: &[Kind::Any], gives: Gives::Text, call: texts, ..PLAIN },
     Scalar { name: BYTES_IN, takes: "a text", kinds: &[Kind::Text], gives: Gives::Bytes, call: bytes, ..PLAIN },
+    Scalar {
+        name: BYTES_TOGETHER,
+        takes: "two values of bytes",
+        kinds: &[Kind::TextOrBytes, Kind::TextOrBytes],
+        gives: Gives::Bytes,
+        call: bytes_together,
+        ..PLAIN
+    },
     Scalar {
         name: SIMILAR_TO_ESCAPE,
         takes: "a text",
@@ -34,6 +48,18 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
         ..PLAIN
     },
 ];
+
+/// Returns the function of a cast between text and an array or bytes.
+pub(crate) fn cast_function(from: &DataType, to: &DataType) -> Option<&'static str> {
+    let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_bytes = |of: &DataType| matches!(of, DataType::Binary | DataType::BinaryView);
+    match (from, to) {
+        (DataType::List(_), to) if is_text(to) => Some(ARRAY_OUT),
+        (from, to) if is_bytes(from) && is_text(to) => Some(BYTES_OUT),
+        (from, to) if is_text(from) && is_bytes(to) => Some(BYTES_IN),
+        _ => None,
+    }
+}
 
 fn texts(call: &Call) -> Result<ArrayRef> {
     let mut out = StringViewBuilder::with_capacity(call.rows);
@@ -65,47 +91,53 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
     }))
 }
 
+/// Returns the arguments of `array_to_string` with the texts of intervals, bytes and UUIDs in place of these items.
+pub(super) fn with_item_texts(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
+    let Some(value) = args.args.first_mut() else { return Ok(args) };
+    let has_own_text = |item: &DataType| {
+        matches!(item, DataType::Interval(_) | DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(16))
+    };
+    let DataType::List(item) = value.data_type() else { return Ok(args) };
+    if !has_own_text(item.data_type()) {
+        return Ok(args);
+    }
+    let lists = value.to_array(if matches!(value, ColumnarValue::Scalar(_)) { 1 } else { args.number_rows })?;
+    let lists = lists.as_list::<i32>();
+    let items = (0..lists.values().len()).map(|row| text_of(lists.values(), row));
+    let items: ArrayRef = Arc::new(items.collect::<Result<StringViewArray>>()?);
+    let field = crate::door::item(DataType::Utf8View);
+    let texts = ListArray::try_new(field, lists.offsets().clone(), items, lists.nulls().cloned())?;
+    *value = match value {
+        ColumnarValue::Scalar(_) => ColumnarValue::Scalar(ScalarValue::List(Arc::new(texts))),
+        ColumnarValue::Array(_) => ColumnarValue::Array(Arc::new(texts)),
+    };
+    Ok(args)
+}
+
 /// Returns `{a,"b c",NULL,{…}}`.
 fn list(items: &ArrayRef) -> Result<String> {
     let is_nested = matches!(items.data_type(), DataType::List(_));
-    let mut out = String::from("{");
+    let mut out = vec![b'{'];
     for row in 0..items.len() {
         if row > 0 {
-            out.push(',');
+            out.push(b',');
         }
-        match text_of(items, row)? {
-            None => out.push_str("NULL"),
-            Some(text) if is_nested || is_plain(&text) => out.push_str(&text),
-            Some(text) => {
-                out.push('"');
-                for c in text.chars() {
-                    if matches!(c, '"' | '\\') {
-                        out.push('\\');
-                    }
-                    out.push(c);
-                }
-                out.push('"');
-            }
+        let Some(text) = text_of(items, row)? else {
+            out.extend_from_slice(b"NULL");
+            continue;
+        };
+        let start = out.len();
+        out.extend_from_slice(text.as_bytes());
+        if !is_nested {
+            quote_array_item(&mut out, start);
         }
     }
-    out.push('}');
-    Ok(out)
-}
-
-/// Returns true if an item of an array needs no quotes.
-fn is_plain(text: &str) -> bool {
-    let is_special = |c: char| matches!(c, '{' | '}' | ',' | '"' | '\\') || c.is_ascii_whitespace();
-    !text.is_empty() && !text.eq_ignore_ascii_case("null") && !text.contains(is_special)
+    out.push(b'}');
+    String::from_utf8(out).map_err(|_| Error::internal("the text of an array is not UTF-8").into())
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(2 + 2 * bytes.len());
-    out.push_str("\\x");
-    for byte in bytes {
-        // Writing to a String never fails.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    format!("\\x{}", hex_digits(bytes))
 }
 
 fn bytes(call: &Call) -> Result<ArrayRef> {
@@ -116,6 +148,23 @@ fn bytes(call: &Call) -> Result<ArrayRef> {
             Some(Err(text)) => return Err(Error::invalid_text("BINARY", text).into()),
             None => out.append_null(),
         }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+fn bytes_together(call: &Call) -> Result<ArrayRef> {
+    let sides = [0, 1].map(|side| cast(&call.columns[side], &DataType::BinaryView));
+    let [left, right] = sides;
+    let (left, right) = (left?, right?);
+    let (left, right) = (left.as_binary_view(), right.as_binary_view());
+    let (mut out, mut length) = (BinaryViewBuilder::with_capacity(call.rows), 0);
+    for (left, right) in left.iter().zip(right) {
+        let value = left.zip(right).map(|(left, right)| [left, right].concat());
+        length += value.as_ref().map_or(0, Vec::len);
+        if length > bytes_max() {
+            return Err(Error::invalid(format!("|| would give more than {} MiB at once", bytes_max() >> 20)).into());
+        }
+        out.append_option(value);
     }
     Ok(Arc::new(out.finish()))
 }

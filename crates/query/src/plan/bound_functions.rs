@@ -128,7 +128,7 @@ impl Binder {
         let of = match function.args.first() {
             Some(Expr::Literal(ScalarValue::Null, _)) | None => pg_type::UNKNOWN,
             // A string literal has no type of its own yet.
-            Some(Expr::Literal(ScalarValue::Utf8(_) | ScalarValue::Utf8View(_), _)) => pg_type::UNKNOWN,
+            Some(Expr::Literal(ScalarValue::Utf8(_) | ScalarValue::Utf8View(_), None)) => pg_type::UNKNOWN,
             Some(expr) => door::pg_type(&expr.to_field(schema)?.1),
         };
         let metadata = FieldMetadata::from(door::pg_field("", pg_type::REGTYPE).metadata());

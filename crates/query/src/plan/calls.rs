@@ -4,16 +4,21 @@
 use crate::functions::{array_elements, ema};
 use crate::{Error, Result};
 use datafusion::arrow::array::Array;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_nested::expr_fn::make_array;
-use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr::{AggregateFunction, Cast, ScalarFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawAggregateExpr, RawWindowExpr};
-use datafusion::logical_expr::{Expr, WindowFunctionDefinition};
+use datafusion::logical_expr::{Expr, WindowFunctionDefinition, cast, lit, when};
 use std::sync::Arc;
 
 /// Maximum number of percentiles of one call.
 const PERCENTILES_MAX: usize = 64;
-const APPROX_PERCENTILE: &str = "approx_percentile_cont";
+/// Aggregates that take an array of percentiles: the name of the aggregate, and the name in messages.
+const PERCENTILES: &[(&str, &str)] =
+    &[("approx_percentile_cont", "approx_percentile"), (PERCENTILE_CONT, PERCENTILE_CONT)];
+const PERCENTILE_CONT: &str = "percentile_cont";
 
 /// Plans `array_elem_sum(a, b)` as a scalar, and `approx_percentile(x, ARRAY[0.5, 0.9])` as an array of aggregates.
 pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
@@ -27,35 +32,52 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
         }
         return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, call.args))));
     }
-    if name == APPROX_PERCENTILE
-        && let Some(percentiles) = call.args.get(1).and_then(items)
+    if let Some((_, shown)) = PERCENTILES.iter().find(|(own, _)| *own == name)
+        && let Some(percentiles) = call.args.get(1).and_then(array_items)
     {
         // Without percentiles nothing would be left to aggregate.
         if !(1..=PERCENTILES_MAX).contains(&percentiles.len()) {
-            return Err(Error::invalid(format!("approx_percentile takes 1 to {PERCENTILES_MAX} percentiles"))
-                .about("approx_percentile"));
+            let text = format!("{shown} takes 1 to {PERCENTILES_MAX} percentiles");
+            return Err(Error::invalid(text).about(*shown));
         }
-        let one = |percentile| {
-            let mut args = call.args.clone();
-            args[1] = percentile;
-            let (func, filter, order_by) = (call.func.clone(), call.filter.clone(), call.order_by.clone());
+        let aggregate = |func, args, order_by| {
+            let filter = call.filter.clone();
+            let null_treatment = call.null_treatment;
             Expr::AggregateFunction(AggregateFunction::new_udf(
                 func,
                 args,
                 call.distinct,
                 filter,
                 order_by,
-                call.null_treatment,
+                null_treatment,
             ))
         };
-        return Ok(PlannerResult::Planned(make_array(percentiles.into_iter().map(one).collect())));
+        let one = |percentile| {
+            let mut args = call.args.clone();
+            args[1] = percentile;
+            aggregate(call.func.clone(), args, call.order_by.clone())
+        };
+        let all = make_array(percentiles.into_iter().map(one).collect());
+        if name != PERCENTILE_CONT {
+            return Ok(PlannerResult::Planned(all));
+        }
+        // Without values the array is NULL, as in PostgreSQL.
+        let count = aggregate(count_udaf(), call.args[..1].to_vec(), Vec::new());
+        return Ok(PlannerResult::Planned(when(count.gt(lit(0_i64)), all).end()?));
     }
     Ok(PlannerResult::Original(call))
 }
 
 /// Returns the items of an array that is written out.
-fn items(expr: &Expr) -> Option<Vec<Expr>> {
+pub(crate) fn array_items(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
+        Expr::Cast(Cast { expr, field }) => match field.data_type() {
+            DataType::List(item) if !matches!(item.data_type(), DataType::List(_)) => {
+                let items = array_items(expr)?.into_iter();
+                Some(items.map(|value| cast(value, item.data_type().clone())).collect())
+            }
+            _ => None,
+        },
         Expr::ScalarFunction(function) if function.name() == "make_array" => Some(function.args.clone()),
         Expr::Literal(ScalarValue::List(list), _) if list.len() == 1 => {
             let values = list.value(0);

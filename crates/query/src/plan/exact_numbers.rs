@@ -4,19 +4,26 @@
 //! the literal is taken by its digits instead: the shortest text of the double is the literal as written, up to 17
 //! digits, and longer literals are casts of texts. A constant compared with a decimal gets the decimal's own type, so
 //! that scans can prune and filter by it. Arithmetic of decimals becomes calls of [`decimal_arithmetic`]. Constant `+`,
-//! `-` and `*` are exact: `0.1 + 0.2` is 0.3. A decimal beside a column of doubles becomes a double, as in PostgreSQL.
+//! `-` and `*` are exact: `0.1 + 0.2` is 0.3. A decimal beside a column of doubles becomes a double
+//! ([`super::number_types`]).
 
-use crate::decimal::{self, Decimal, as_decimal_type, decimal_type};
+use super::number_types::{
+    self, Side, as_double, constant_double, is_decimal, side, with_double_elements, with_doubles,
+};
+use crate::decimal::{self, Decimal, decimal_type};
 use crate::functions::decimal_arithmetic;
 use crate::{Error, Result};
-use datafusion::arrow::datatypes::{DataType, i256};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::arrow::datatypes::{DataType, FieldRef, i256};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit,
+    BinaryExpr, Cast, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit,
 };
+
+/// The function of `ARRAY[…]`.
+const MAKE_ARRAY: &str = "make_array";
 
 pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_retyped = false;
@@ -35,15 +42,33 @@ pub(crate) fn exact_numbers(plan: LogicalPlan) -> Result<LogicalPlan> {
         })?;
         // Values may have other types now than the schemas of the nodes above.
         match mapped {
-            // `recompute_schema` leaves the types of VALUES as they are.
+            // Workaround for DataFusion 55 (DF-76): `recompute_schema` leaves the types of VALUES and UNION as they are.
             Transformed { data: LogicalPlan::Values(values), transformed: true, .. } => {
                 Ok(Transformed::yes(LogicalPlanBuilder::values(values.values)?.build()?))
+            }
+            Transformed { data: LogicalPlan::Union(union), transformed, .. } => {
+                match number_types::typed_union(&union)? {
+                    Some(typed) => {
+                        is_retyped = true;
+                        Ok(Transformed::yes(typed))
+                    }
+                    None => Ok(Transformed {
+                        data: LogicalPlan::Union(union),
+                        transformed,
+                        tnr: TreeNodeRecursion::Continue,
+                    }),
+                }
             }
             mapped if is_retyped => mapped.map_data(LogicalPlan::recompute_schema),
             mapped => Ok(mapped),
         }
     })?;
     Ok(done.data)
+}
+
+/// Returns an expression over columns of `schema` with exact numbers.
+pub(crate) fn exact_expr(expr: Expr, schema: &DFSchema) -> DFResult<Expr> {
+    Ok(expr.transform_up(|e| exact(e, schema))?.data)
 }
 
 fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
@@ -57,13 +82,15 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
             }
             _ => None,
         },
-        Expr::Cast(Cast { expr: inner, field }) => constant_cast(inner, field.data_type()),
+        Expr::Cast(Cast { expr: inner, field }) => constant_cast(inner, field),
         Expr::Between(between) => ranged(between, schema)?,
         Expr::InList(list) => listed(list, schema)?,
         Expr::Case(case) => chosen(case, schema)?,
         Expr::ScalarFunction(function) => match with_doubles(&function.args, schema)
             .filter(|_| has_one_type(&function.func))
+            .or_else(|| with_double_elements(&function.args, schema))
             .or_else(|| with_decimals(&function.args, schema))
+            .or_else(|| super::real_functions::with_wide_reals(function, schema))
         {
             Some(args) => {
                 let mut function = function.clone();
@@ -90,47 +117,13 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// The role of an expression beside a decimal.
-enum Side {
-    /// A number literal or a parameter.
-    Constant(Decimal),
-    Decimal(DataType),
-    Integer(u8),
-    Double,
-    Other,
-}
-
-fn side(expr: &Expr, schema: &DFSchema) -> Side {
-    if let Expr::Literal(value, _) = expr
-        && let Some(number) = Decimal::from_scalar(value)
-    {
-        return Side::Constant(number);
-    }
-    match expr.get_type(schema) {
-        Ok(data_type @ (DataType::Decimal128(..) | DataType::Decimal256(..))) => Side::Decimal(data_type),
-        Ok(data_type) if data_type.is_integer() => match as_decimal_type(&data_type) {
-            Some((precision, _)) => Side::Integer(precision),
-            None => Side::Other,
-        },
-        Ok(data_type) if data_type.is_floating() => Side::Double,
-        _ => Side::Other,
-    }
-}
-
-/// Returns the expression as a double.
-fn as_double(expr: &Expr, schema: &DFSchema) -> Expr {
-    match expr {
-        Expr::Literal(value, _) => match value.cast_to(&DataType::Float64) {
-            Ok(double) => Expr::Literal(double, None),
-            Err(_) => cast(expr.clone(), DataType::Float64),
-        },
-        _ if expr.get_type(schema).is_ok_and(|data_type| data_type == DataType::Float64) => expr.clone(),
-        _ => cast(expr.clone(), DataType::Float64),
-    }
-}
-
 /// Folds `CAST('0.07' AS decimal)` to a constant; an invalid text stays, and its cast fails.
-fn constant_cast(inner: &Expr, to: &DataType) -> Option<Expr> {
+fn constant_cast(inner: &Expr, field: &FieldRef) -> Option<Expr> {
+    let to = field.data_type();
+    if let DataType::List(item) = to {
+        let array = array_of_constants(inner, item)?;
+        return Some(Expr::Cast(Cast::new_from_field(Box::new(array), field.clone())));
+    }
     if to.is_signed_integer() {
         return whole_constant(inner, to);
     }
@@ -145,6 +138,23 @@ fn constant_cast(inner: &Expr, to: &DataType) -> Option<Expr> {
     let digits = number.rescaled(scale.into())?.nearest;
     let constant = typed(digits, precision, scale)?;
     (constant.data_type() == *to).then_some(Expr::Literal(constant, None))
+}
+
+/// Returns `ARRAY[2.5, x]` as an array of `item`, whose literals are folded as single literals are.
+fn array_of_constants(array: &Expr, item: &FieldRef) -> Option<Expr> {
+    let Expr::ScalarFunction(function) = array else { return None };
+    if function.name() != MAKE_ARRAY {
+        return None;
+    }
+    let folded: Vec<Option<Expr>> = function.args.iter().map(|arg| constant_cast(arg, item)).collect();
+    if folded.iter().all(Option::is_none) {
+        return None;
+    }
+    let plain = |arg: Expr| Expr::Cast(Cast::new_from_field(Box::new(arg), item.clone()));
+    let args = std::iter::zip(&function.args, folded).map(|(arg, folded)| folded.unwrap_or_else(|| plain(arg.clone())));
+    let mut function = function.clone();
+    function.args = args.collect();
+    Some(Expr::ScalarFunction(function))
 }
 
 /// Folds `CAST(2.5 AS INT)`: a literal is rounded like a decimal, halves away from zero.
@@ -222,10 +232,20 @@ fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal
 
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let (a, b) = (side(left, schema), side(right, schema));
+    if let (Side::Decimal(of), Some(number)) = (&a, constant_double(right))
+        && is_kept_by_doubles(of)
+    {
+        return Ok(with_constant(left, of, op, number));
+    }
+    if let (Some(number), Side::Decimal(of), Some(op)) = (constant_double(left), &b, op.swap())
+        && is_kept_by_doubles(of)
+    {
+        return Ok(with_constant(right, of, op, number));
+    }
     Ok(match (a, b) {
         (Side::Decimal(_), Side::Double) | (Side::Double, Side::Decimal(_)) => as_doubles(left, op, right, schema),
-        (Side::Double, Side::Constant(_)) if is_decimal(right) => as_doubles(left, op, right, schema),
-        (Side::Constant(_), Side::Double) if is_decimal(left) => as_doubles(left, op, right, schema),
+        (Side::Double, Side::Constant(_)) if is_decimal(right, schema) => as_doubles(left, op, right, schema),
+        (Side::Constant(_), Side::Double) if is_decimal(left, schema) => as_doubles(left, op, right, schema),
         (Side::Decimal(of), Side::Constant(number)) => with_constant(left, &of, op, number),
         (Side::Constant(number), Side::Decimal(of)) => match op.swap().or_else(|| is_symmetric(op).then_some(op)) {
             Some(op) => with_constant(right, &of, op, number),
@@ -245,6 +265,12 @@ fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFRes
         }
         _ => None,
     })
+}
+
+/// Returns true if doubles keep all values of a decimal type: their comparison with a double is the comparison with the
+/// shortest decimal of it, which scans can prune and filter by.
+fn is_kept_by_doubles(of: &DataType) -> bool {
+    decimal_type(of).is_some_and(|(precision, scale)| u32::from(precision) <= f64::DIGITS && scale >= 0)
 }
 
 fn as_doubles(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
@@ -327,10 +353,13 @@ fn common(types: &[DataType]) -> Option<DataType> {
 /// Rewrites BETWEEN with a decimal side as two comparisons.
 fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Between { expr, negated, low, high } = between;
-    let sides = [expr, low, high].map(|expr| side(expr, schema));
-    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || is_decimal(low) || is_decimal(high);
-    if expr.is_volatile() || !has_decimals {
+    if ![expr, low, high].into_iter().any(|part| is_decimal(part, schema)) {
         return Ok(None);
+    }
+    if expr.is_volatile() {
+        let parts = with_doubles(&[expr.as_ref().clone(), low.as_ref().clone(), high.as_ref().clone()], schema);
+        let Some(Ok([expr, low, high])) = parts.map(<[Expr; 3]>::try_from) else { return Ok(None) };
+        return Ok(Some(Expr::Between(Between::new(Box::new(expr), *negated, Box::new(low), Box::new(high)))));
     }
     let one = |op, bound: &Expr| -> DFResult<Expr> {
         let plain = || Expr::BinaryExpr(BinaryExpr::new(expr.clone(), op, Box::new(bound.clone())));
@@ -341,15 +370,28 @@ fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
 }
 
 /// Rewrites IN with a decimal value or item.
+///
+/// As in PostgreSQL, the value and the items without columns have one type; an item with a column is compared alone.
 fn listed(list: &InList, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let InList { expr, list: items, negated } = list;
-    let of = side(expr, schema);
-    let has_decimals = items.iter().any(|item| matches!(side(item, schema), Side::Decimal(_)) || is_decimal(item));
-    if expr.is_volatile() || !matches!(of, Side::Decimal(_)) && !has_decimals {
+    if !std::iter::once(expr.as_ref()).chain(items).any(|part| is_decimal(part, schema)) {
         return Ok(None);
     }
+    let is_alone = |item: &&Expr| item.any_column_refs() && !expr.is_volatile();
+    let (alone, together): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(is_alone);
+    let mut group = vec![expr.as_ref().clone()];
+    group.extend(together.iter().map(|item| (*item).clone()));
+    let doubles = if together.len() > 1 || expr.is_volatile() { with_doubles(&group, schema) } else { None };
+    let (mut found, alone) = match doubles {
+        Some(mut doubles) => {
+            let value = doubles.remove(0);
+            (vec![value.in_list(doubles, false)], alone)
+        }
+        None if expr.is_volatile() => return Ok(None),
+        None => (Vec::new(), items.iter().collect()),
+    };
     let (mut constants, mut others): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
-    for item in items {
+    for item in alone {
         let compared = compared(expr, Operator::Eq, item, schema)?;
         match compared {
             Some(Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }))
@@ -361,25 +403,9 @@ fn listed(list: &InList, schema: &DFSchema) -> DFResult<Option<Expr>> {
             None => others.push(expr.as_ref().clone().eq(item.clone())),
         }
     }
-    let listed = (!constants.is_empty()).then(|| expr.as_ref().clone().in_list(constants, false));
-    let any = listed.into_iter().chain(others).reduce(Expr::or);
+    found.extend((!constants.is_empty()).then(|| expr.as_ref().clone().in_list(constants, false)));
+    let any = found.into_iter().chain(others).reduce(Expr::or);
     Ok(any.map(|any| if *negated { Expr::Not(Box::new(any)) } else { any }))
-}
-
-fn is_decimal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
-}
-
-/// Casts all numbers to DOUBLE if there are both DECIMAL and DOUBLE values; otherwise `None`.
-pub(crate) fn with_doubles(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
-    let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
-    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);
-    let has_doubles = sides.iter().any(|side| matches!(side, Side::Double));
-    let doubles = values.iter().zip(&sides).map(|(value, side)| match side {
-        Side::Other => value.clone(),
-        _ => as_double(value, schema),
-    });
-    (has_decimals && has_doubles).then(|| doubles.collect())
 }
 
 /// Returns true if a function converts a double and a decimal to the same decimal type.
@@ -391,7 +417,7 @@ fn has_one_type(function: &ScalarUDF) -> bool {
 /// Converts numbers among decimals, in CASE results or call arguments; `None` where nothing changes.
 fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let sides: Vec<Side> = values.iter().map(|value| side(value, schema)).collect();
-    let has_decimals = sides.iter().any(|side| matches!(side, Side::Decimal(_))) || values.iter().any(is_decimal);
+    let has_decimals = values.iter().any(|value| is_decimal(value, schema));
     let is_double = |value: &Expr| matches!(value, Expr::Literal(ScalarValue::Float64(Some(_)), _));
     if !has_decimals || !values.iter().any(is_double) {
         return None;
@@ -406,20 +432,22 @@ fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
 fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let mut done = case.clone();
     let mut is_changed = false;
-    if let Some(base) = &case.expr
-        && !base.is_volatile()
-        && (matches!(side(base, schema), Side::Decimal(_))
-            || case
-                .when_then_expr
-                .iter()
-                .any(|(when, _)| is_decimal(when) || matches!(side(when, schema), Side::Decimal(_))))
-    {
-        for (when, _) in &mut done.when_then_expr {
-            let plain = || base.as_ref().clone().eq(when.as_ref().clone());
-            **when = compared(base, Operator::Eq, when, schema)?.unwrap_or_else(plain);
+    if let Some(base) = &case.expr {
+        let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
+        let parts: Vec<Expr> = std::iter::once(base.as_ref()).chain(whens).cloned().collect();
+        let has_decimals = parts.iter().any(|part| is_decimal(part, schema));
+        if has_decimals && !base.is_volatile() {
+            for (when, _) in &mut done.when_then_expr {
+                let plain = || base.as_ref().clone().eq(when.as_ref().clone());
+                **when = compared(base, Operator::Eq, when, schema)?.unwrap_or_else(plain);
+            }
+            done.expr = None;
+            is_changed = true;
+        } else if let Some(doubles) = with_doubles(&parts, schema) {
+            let own = done.expr.iter_mut().chain(done.when_then_expr.iter_mut().map(|(when, _)| when));
+            own.zip(doubles).for_each(|(part, double)| **part = double);
+            is_changed = true;
         }
-        done.expr = None;
-        is_changed = true;
     }
     let results = done.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut done.else_expr);
     let mut results: Vec<&mut Box<Expr>> = results.collect();
@@ -428,5 +456,6 @@ fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
         results.iter_mut().zip(exact).for_each(|(result, value)| ***result = value);
         is_changed = true;
     }
+    is_changed |= number_types::type_results(&mut done, schema)?;
     Ok(is_changed.then_some(Expr::Case(done)))
 }

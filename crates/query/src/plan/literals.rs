@@ -1,12 +1,13 @@
-//! Text compared with a timestamp, a UUID or an IPv4 address, or chosen among such, is a constant of that type. What casts
-//! the two latter to text, or puts them together with text, or casts text to them, is a function of ours.
+//! Text compared with a timestamp, a UUID, an IPv4 address or JSONB, or chosen among such, is a constant of that type.
+//! What casts UUIDs and addresses to text, or puts them together with text, or casts text to them, is a function of ours.
 //!
 //! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
 use super::settled::{self, call};
+use super::time_choices;
 use crate::door::{self, timestamps::parse_timestamp};
-use crate::functions::{identifiers, json};
+use crate::functions::{array_casts, identifiers, json};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -14,6 +15,7 @@ use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, cast, lit};
+use std::sync::Arc;
 use tidalite_types::{ColumnType, TimeUnit};
 
 /// Functions whose value is one of their arguments.
@@ -67,10 +69,17 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
         }
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
             if let Some(text) = text(&expr).filter(|_| door::column_type(&field) == Some(ColumnType::Json)) {
-                json::parsed(text)?;
+                json::checked(text)?;
             }
+            if is_plain_text(&field)
+                && let Expr::Literal(value, Some(_)) = expr.as_ref()
+            {
+                *is_retyped = true;
+                return Ok(Transformed::yes(Expr::Literal(value.cast_to(field.data_type())?, None)));
+            }
+            let is_jsonb = door::column_type(&field) == Some(ColumnType::Jsonb);
             let constant = match text(&expr).map_or(Ok(None), |text| constant(&field, text)) {
-                Err(error) if is_identifier(&field) => return Err(error.into()),
+                Err(error) if is_identifier(&field) || is_jsonb => return Err(error.into()),
                 constant => constant.ok().flatten(),
             };
             // It says that a number is an address.
@@ -82,26 +91,24 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
                 _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
             }
         }
-        Expr::Cast(Cast { expr, field }) => {
-            let functions = (identifiers::TEXT_TO_UUID, identifiers::TEXT_TO_IPV4);
-            match identifier_cast(&expr, &field, functions, schema)? {
-                Some(call) => Ok(Transformed::yes(call)),
-                None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
-            }
-        }
-        Expr::TryCast(TryCast { expr, field }) => {
-            let functions = (identifiers::TRY_TEXT_TO_UUID, identifiers::TRY_TEXT_TO_IPV4);
-            match identifier_cast(&expr, &field, functions, schema)? {
-                Some(call) => Ok(Transformed::yes(call)),
-                None => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
-            }
-        }
+        Expr::Cast(Cast { expr, field }) => match own_cast(&expr, &field, false, schema)? {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+        },
+        Expr::TryCast(TryCast { expr, field }) => match own_cast(&expr, &field, true, schema)? {
+            Some(call) => Ok(Transformed::yes(call)),
+            None => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
+        },
         Expr::Case(mut case) => {
             let results = case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr);
             let kept = made_alike(results.map(AsMut::as_mut).collect(), schema)?;
             kept_type(Expr::Case(case), kept, is_retyped)
         }
         Expr::ScalarFunction(mut function) if CHOOSING.contains(&function.name()) => {
+            if let Some(case) = time_choices::nullif(&function, schema)? {
+                *is_retyped = true;
+                return Ok(Transformed::yes(case));
+            }
             let kept = made_alike(function.args.iter_mut().collect(), schema)?;
             kept_type(Expr::ScalarFunction(function), kept, is_retyped)
         }
@@ -119,10 +126,10 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
 enum Chosen {
     /// The planner knows what they are.
     Known,
-    /// They became texts.
-    Texts,
-    /// All are addresses, which the planner takes for numbers.
-    Addresses,
+    /// They became texts, or timestamps.
+    Retyped,
+    /// All are of a type that the planner does not know: addresses or documents. The function gives them their type.
+    Of(&'static str),
 }
 
 /// Values of which one is chosen: constant texts beside values of one type are of it, UUIDs and addresses beside texts
@@ -134,52 +141,81 @@ fn made_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<Chosen> {
     let Some(like) = fields.first() else { return Ok(Chosen::Known) };
     let own = door::column_type(like);
     if fields.iter().any(|field| door::column_type(field) != own) {
+        let all: Vec<Expr> = values.iter().map(|value| (**value).clone()).collect();
+        if let Some(times) = time_choices::with_times(&all, schema) {
+            values.into_iter().zip(times).for_each(|(value, time)| *value = time);
+            return Ok(Chosen::Retyped);
+        }
         if !fields.iter().any(|field| settled::is_text(field.data_type())) {
             return Ok(Chosen::Known);
         }
         for value in values {
             *value = with_text(std::mem::take(value), schema)?;
         }
-        return Ok(Chosen::Texts);
+        return Ok(Chosen::Retyped);
     }
     for value in values {
         if let Some(constant) = text(value).map(|text| constant(like, text)).transpose()?.flatten() {
             *value = Expr::Literal(constant, None);
         }
     }
-    Ok(if own == Some(ColumnType::Ipv4) { Chosen::Addresses } else { Chosen::Known })
+    Ok(match own {
+        Some(ColumnType::Ipv4) => Chosen::Of(identifiers::IPV4),
+        Some(ColumnType::Json) => Chosen::Of(json::AS_JSON),
+        Some(ColumnType::Jsonb) => Chosen::Of(json::AS_JSONB),
+        _ => Chosen::Known,
+    })
 }
 
 /// The choice, as what its values are.
 fn kept_type(choice: Expr, of: Chosen, is_retyped: &mut bool) -> DFResult<Transformed<Expr>> {
     *is_retyped |= of != Chosen::Known;
-    Ok(Transformed::yes(if of == Chosen::Addresses { call(identifiers::IPV4, choice)? } else { choice }))
+    Ok(Transformed::yes(match of {
+        Chosen::Of(name) => call(name, choice)?,
+        Chosen::Known | Chosen::Retyped => choice,
+    }))
+}
+
+/// Returns true for text without another name.
+fn is_plain_text(field: &Field) -> bool {
+    settled::is_text(field.data_type()) && door::column_type(field) == Some(ColumnType::Varchar)
 }
 
 fn is_identifier(field: &Field) -> bool {
     matches!(door::column_type(field), Some(ColumnType::Uuid | ColumnType::Ipv4))
 }
 
-/// A cast between text and a UUID or an IPv4 address.
-fn identifier_cast(
-    expr: &Expr,
-    field: &Field,
-    (to_uuid, to_ipv4): (&str, &str),
-    schema: &DFSchema,
-) -> DFResult<Option<Expr>> {
+/// A cast between text and a UUID, an IPv4 address or JSON, also of elements of arrays.
+fn own_cast(expr: &Expr, field: &FieldRef, is_tried: bool, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
+    if let (DataType::List(from), DataType::List(item)) = (given.data_type(), field.data_type()) {
+        let (element, elements) = array_casts::element(from)?;
+        let cast = own_cast(&element, item, is_tried, &elements)?;
+        return Ok(cast.map(|cast| array_casts::call(expr.clone(), from, cast, field)));
+    }
     let (from, to) = (door::column_type(&given), door::column_type(field));
     if settled::is_text(field.data_type()) && matches!(from, Some(ColumnType::Uuid | ColumnType::Ipv4)) {
         let text = with_text(expr.clone(), schema)?;
         return Ok(Some(text.cast_to(field.data_type(), schema)?));
     }
-    let name = match to {
-        Some(ColumnType::Uuid) => to_uuid,
-        Some(ColumnType::Ipv4) => to_ipv4,
+    if is_plain_text(field) && matches!(from, Some(ColumnType::Json | ColumnType::Jsonb)) {
+        let text = call(json::TO_TEXT, cast(expr.clone(), DataType::Utf8View))?;
+        return Ok(Some(text.cast_to(field.data_type(), schema)?));
+    }
+    let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
+    let name = match (to, is_tried) {
+        (Some(ColumnType::Uuid), false) => identifiers::TEXT_TO_UUID,
+        (Some(ColumnType::Uuid), true) => identifiers::TRY_TEXT_TO_UUID,
+        (Some(ColumnType::Ipv4), false) => identifiers::TEXT_TO_IPV4,
+        (Some(ColumnType::Ipv4), true) => identifiers::TRY_TEXT_TO_IPV4,
+        (Some(ColumnType::Json), false) => json::TEXT_TO_JSON,
+        (Some(ColumnType::Json), true) => json::TRY_TEXT_TO_JSON,
+        (Some(ColumnType::Jsonb), false) => json::TEXT_TO_JSONB,
+        (Some(ColumnType::Jsonb), true) => json::TRY_TEXT_TO_JSONB,
         _ => return Ok(None),
     };
-    let is_from_text = matches!(from, Some(ColumnType::Varchar | ColumnType::Symbol));
-    is_from_text.then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
+    let is_document = to == Some(ColumnType::Jsonb) && from == Some(ColumnType::Json);
+    (is_from_text || is_document).then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
 }
 
 /// The text of a UUID or an IPv4 address; anything else as it is.
@@ -221,6 +257,54 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
+/// Casts a constant text to the type of the value beside it, as PostgreSQL types such constants.
+///
+/// Only for types that the planner does not compare with text.
+pub(crate) fn text_as(value: Expr, beside: &Expr, schema: &DFSchema) -> DFResult<Expr> {
+    if !is_text(&value) || is_text(beside) {
+        return Ok(value);
+    }
+    let Ok((_, field)) = beside.to_field(schema) else { return Ok(value) };
+    Ok(match field.data_type() {
+        DataType::FixedSizeBinary(_) => {
+            let constant = text(&value).map(|text| constant(&field, text)).transpose()?.flatten();
+            constant.map_or(value, |constant| Expr::Literal(constant, None))
+        }
+        data_type if is_apart(data_type) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
+        _ => value,
+    })
+}
+
+/// Returns true if the planner does not compare values of a type with text.
+fn is_apart(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Boolean | DataType::List(_) | DataType::Binary | DataType::BinaryView | DataType::Interval(_)
+    )
+}
+
+/// Casts a constant text to an array of values like `beside`.
+pub(crate) fn text_as_list(value: Expr, beside: &Expr, schema: &DFSchema) -> DFResult<Expr> {
+    if !is_text(&value) {
+        return Ok(value);
+    }
+    let Ok((_, item)) = beside.to_field(schema) else { return Ok(value) };
+    let list = door::array_field(&item).map(Arc::new);
+    let list =
+        list.unwrap_or_else(|| Arc::new(Field::new("", DataType::List(door::item(item.data_type().clone())), true)));
+    Ok(Expr::Cast(Cast::new_from_field(Box::new(value), list)))
+}
+
+/// Casts the constant texts among values of which one is chosen to the type of the first other value.
+pub(crate) fn texts_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<()> {
+    let is_known = |value: &Expr| !is_text(value) && value.get_type(schema).is_ok_and(|t| !t.is_null());
+    let Some(like) = values.iter().find(|value| is_known(value)).map(|value| Expr::clone(value)) else { return Ok(()) };
+    for value in values {
+        *value = text_as(std::mem::take(value), &like, schema)?;
+    }
+    Ok(())
+}
+
 fn is_text(expr: &Expr) -> bool {
     text(expr).is_some()
 }
@@ -239,6 +323,9 @@ fn text(expr: &Expr) -> Option<&str> {
 pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = text(&value) else { return Ok(value) };
     let Ok((_, field)) = like.to_field(schema) else { return Ok(value) };
+    if is_apart(field.data_type()) {
+        return Ok(text_as(value, like, schema)?);
+    }
     Ok(constant(&field, text)?.map_or(value, |constant| Expr::Literal(constant, None)))
 }
 
@@ -247,12 +334,13 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
     let refused = || Error::invalid_text(&door::type_name(field), text);
     Ok(match (door::column_type(field), field.data_type()) {
         (Some(ColumnType::Timestamp(unit)), DataType::Timestamp(_, None)) => {
-            Some(timestamp(text, unit).ok_or_else(refused)?)
+            Some(timestamp(text, unit).ok_or_else(|| Error::invalid_time(&door::type_name(field), text))?)
         }
         (Some(ColumnType::Uuid), DataType::FixedSizeBinary(16)) => {
             let bytes = door::batches::uuid_bytes(text).ok_or_else(refused)?;
             Some(ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())))
         }
+        (Some(ColumnType::Jsonb), _) => Some(ScalarValue::Utf8View(Some(json::normalized(text)?))),
         (Some(ColumnType::Ipv4), _) => {
             let address: std::net::Ipv4Addr = text.trim().parse().map_err(|_| refused())?;
             Some(ScalarValue::UInt32(Some(address.into())))

@@ -3,12 +3,13 @@
 //!
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
-use super::literals::with_text;
+use super::literals::{text_as, with_text};
 use crate::door;
 use crate::functions::guarded::array_has_any;
-use crate::functions::{array_operator, ipv4, json, lengths, scalar_named};
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result};
+use crate::functions::value_texts::BYTES_TOGETHER;
+use crate::functions::{array_operator, bit_shifts, ipv4, json, lengths, scalar_named};
+use datafusion::arrow::datatypes::{DataType, IntervalUnit};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
@@ -39,8 +40,14 @@ impl ExprPlanner for Operators {
             let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
             return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))));
         }
-        if let Some(call) = call_of(&expr) {
+        if let Some(call) = call_of(&expr).or_else(|| shifted(&expr, schema)) {
             return Ok(PlannerResult::Planned(call));
+        }
+        let expr = with_wide_reals(expr, schema);
+        if is_comparison(&expr.op) {
+            let RawBinaryExpr { op, left, right } = expr;
+            let (left, right) = (text_as(left.clone(), &right, schema)?, text_as(right, &left, schema)?);
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
         }
         if expr.op == BinaryOperator::StringConcat {
             let (left, right) = (with_text(expr.left, schema)?, with_text(expr.right, schema)?);
@@ -57,6 +64,62 @@ impl ExprPlanner for Operators {
     }
 }
 
+/// Types constant texts beside arrays and bytes, before the stock planner of arrays takes any text for an item.
+#[derive(Debug)]
+pub(crate) struct ArrayTexts;
+
+impl ExprPlanner for ArrayTexts {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::List(_)));
+        let RawBinaryExpr { op, left, right } = expr;
+        match op {
+            BinaryOperator::StringConcat => together(RawBinaryExpr { op, left, right }, schema),
+            BinaryOperator::AtArrow | BinaryOperator::ArrowAt | BinaryOperator::PGOverlap => {
+                let left = if is_list(&right) { text_as(left, &right, schema)? } else { left };
+                let right = if is_list(&left) { text_as(right, &left, schema)? } else { right };
+                Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+            }
+            op => Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+        }
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq, Spaceship};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
+}
+
+/// Plans `||` beside arrays and bytes, where a constant text and NULL are of the type of the other operand.
+fn together(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    let is_null = |side: &Expr| matches!(side, Expr::Literal(value, _) if value.data_type().is_null());
+    let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::List(_)));
+    let are_bytes =
+        |side: &Expr| side.get_type(schema).is_ok_and(|t| matches!(t, DataType::Binary | DataType::BinaryView));
+    if is_list(&expr.left) && is_null(&expr.right) {
+        return Ok(PlannerResult::Planned(expr.left));
+    }
+    if is_list(&expr.right) && is_null(&expr.left) {
+        return Ok(PlannerResult::Planned(expr.right));
+    }
+    let RawBinaryExpr { op, left, right } = expr;
+    let is_typed = |side: &Expr| is_list(side) || are_bytes(side);
+    let (left, right) = match (is_typed(&left), is_typed(&right)) {
+        (false, true) => (text_as(left, &right, schema)?, right),
+        (true, false) => {
+            let right = text_as(right, &left, schema)?;
+            (left, right)
+        }
+        _ => (left, right),
+    };
+    match scalar_named(BYTES_TOGETHER) {
+        Some(function) if are_bytes(&left) && are_bytes(&right) => {
+            let call = ScalarFunction::new_udf(function, vec![left, right]);
+            Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+        }
+        _ => Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+    }
+}
+
 /// Plans PostgreSQL's `text ^@ prefix` and `array && array`.
 fn call_of(expr: &RawBinaryExpr) -> Option<Expr> {
     let (left, right) = (expr.left.clone(), expr.right.clone());
@@ -65,6 +128,49 @@ fn call_of(expr: &RawBinaryExpr) -> Option<Expr> {
         BinaryOperator::PGOverlap => Some(array_has_any(left, right)),
         _ => None,
     }
+}
+
+/// Plans `integer << count` and `integer >> count`.
+fn shifted(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let name = match expr.op {
+        BinaryOperator::PGBitwiseShiftLeft => bit_shifts::LEFT,
+        BinaryOperator::PGBitwiseShiftRight => bit_shifts::RIGHT,
+        _ => return None,
+    };
+    let is_integer = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_signed_integer());
+    let function = scalar_named(name).filter(|_| is_integer(&expr.left) && is_integer(&expr.right))?;
+    let args = vec![expr.left.clone(), expr.right.clone()];
+    Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
+}
+
+/// A REAL beside an integer or a DECIMAL computes in DOUBLE, which has the digits of both.
+fn with_wide_reals(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    let is_comparison = matches!(expr.op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
+    if !is_comparison && !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
+        return expr;
+    }
+    let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else { return expr };
+    let is_exact = |t: &DataType| t.is_signed_integer() || t.is_decimal();
+    let other = match (&left, &right) {
+        (DataType::Float32, other) if is_exact(other) => &expr.right,
+        (other, DataType::Float32) if is_exact(other) => &expr.left,
+        _ => return expr,
+    };
+    // A constant that a REAL can be equal to is compared as a REAL, so that scans can prune by it.
+    if is_comparison && is_single(other) {
+        return expr;
+    }
+    let wide = |e: Expr| cast(e, DataType::Float64);
+    RawBinaryExpr { left: wide(expr.left), right: wide(expr.right), op: expr.op }
+}
+
+/// Returns true for a constant integer of at most 24 bits, which every REAL near it can represent.
+fn is_single(expr: &Expr) -> bool {
+    const MAX: i64 = 1 << f32::MANTISSA_DIGITS;
+    let Expr::Literal(value, _) = expr else { return false };
+    let long = if value.data_type().is_signed_integer() { value.cast_to(&DataType::Int64) } else { return false };
+    matches!(long, Ok(ScalarValue::Int64(Some(v))) if (-MAX..=MAX).contains(&v))
 }
 
 /// `ts + 1000000`: a timestamp moved by so many of its units.
@@ -93,20 +199,25 @@ fn scaled_length(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult
     let is_length =
         |e: &Expr| e.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_) | DataType::Duration(_)));
     let is_number = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_numeric());
-    let (length, factor) = match expr.op {
+    let length = |e: &Expr| match e.get_type(schema) {
+        // The difference of two times has days and hours.
+        Ok(DataType::Duration(_)) => cast(e.clone(), DataType::Interval(IntervalUnit::MonthDayNano)),
+        _ => e.clone(),
+    };
+    let (name, args) = match expr.op {
         BinaryOperator::Multiply if is_length(&expr.left) && is_number(&expr.right) => {
-            (expr.left.clone(), expr.right.clone())
+            (lengths::TIMES, vec![length(&expr.left), expr.right.clone()])
         }
         BinaryOperator::Multiply if is_length(&expr.right) && is_number(&expr.left) => {
-            (expr.right.clone(), expr.left.clone())
+            (lengths::TIMES, vec![length(&expr.right), expr.left.clone()])
         }
         BinaryOperator::Divide if is_length(&expr.left) && is_number(&expr.right) => {
-            (expr.left.clone(), lit(1.0) / cast(expr.right.clone(), DataType::Float64))
+            (lengths::DIVIDED, vec![length(&expr.left), expr.right.clone()])
         }
         _ => return Ok(PlannerResult::Original(expr)),
     };
-    let Some(times) = scalar_named(lengths::TIMES) else { return Ok(PlannerResult::Original(expr)) };
-    Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(times, vec![length, factor]))))
+    let Some(function) = scalar_named(name) else { return Ok(PlannerResult::Original(expr)) };
+    Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, args))))
 }
 
 /// Plans arithmetic of IPv4 addresses, and the distance of two addresses.
@@ -158,7 +269,9 @@ fn function(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<(&'static str, bo
             |t: &DataType| matches!(t, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..));
         return (is_list(left.data_type()) || is_list(right.data_type())).then_some((name, false));
     }
-    let is_json = |field: &datafusion::arrow::datatypes::Field| door::column_type(field) == Some(ColumnType::Json);
+    let is_json = |field: &datafusion::arrow::datatypes::Field| {
+        matches!(door::column_type(field), Some(ColumnType::Json | ColumnType::Jsonb))
+    };
     if matches!(sign, "<@" | "@>") && (is_json(&left) || is_json(&right)) {
         return Some((json::CONTAINS, sign == "<@"));
     }

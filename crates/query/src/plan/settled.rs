@@ -14,6 +14,7 @@
 //! - Lists that leave no value leave NULL ([`lists`]).
 //! - `.` of a regular expression matches line breaks, too ([`regex`]).
 //! - Texts put together by `||` have a limit, as those of other functions have.
+//! - Elements of an array are cast as single values are ([`array_casts`]).
 
 use super::array_keys;
 use super::distinct_on::{self, each_once};
@@ -24,10 +25,11 @@ use crate::door::array_texts;
 use crate::door::timestamps::parse_timestamp;
 use crate::functions::time_casts::LENGTH;
 use crate::functions::{
-    aggregates, casts, checked, floats, guarded, json, json_agg, scalar_named, shifts, text_times, zones,
+    aggregates, array_casts, casts, checked, floats, guarded, json, json_agg, scalar_named, shifts, text_times,
+    value_texts, zones,
 };
 use crate::{Error, door};
-use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
+use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit as ArrowUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -36,9 +38,11 @@ use datafusion::logical_expr::expr::{
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, WindowFunctionDefinition, cast,
+    AggregateUDF, BinaryExpr, Cast, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TryCast,
+    WindowFunctionDefinition, cast,
 };
 use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
 use tidalite_types::TimeUnit;
 
 /// Functions that give a NaN for arguments outside of theirs.
@@ -129,12 +133,12 @@ fn settled(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::Cast(Cast { expr, field }) => match bytes_of_text(&expr, &field)? {
             Some(bytes) => Ok(Transformed::yes(bytes)),
-            None => match numeric_cast(&expr, field.data_type(), false, schema) {
+            None => match own_cast(&expr, &field, false, schema)? {
                 Some(call) => Ok(Transformed::yes(call)),
                 None => time_of_text(*expr, field, schema),
             },
         },
-        Expr::TryCast(TryCast { ref expr, ref field }) => match numeric_cast(expr, field.data_type(), true, schema) {
+        Expr::TryCast(TryCast { ref expr, ref field }) => match own_cast(expr, field, true, schema)? {
             Some(call) => Ok(Transformed::yes(call)),
             None => Ok(Transformed::no(Expr::TryCast(TryCast { expr: expr.clone(), field: field.clone() }))),
         },
@@ -224,8 +228,33 @@ fn plain_call(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed
     })
 }
 
-fn numeric_cast(inner: &Expr, to: &DataType, is_tried: bool, schema: &DFSchema) -> Option<Expr> {
-    casts::call(inner.clone(), &inner.get_type(schema).ok()?, to, is_tried)
+/// Returns a call that casts a number or an array, if Arrow's cast would differ.
+fn own_cast(inner: &Expr, to: &FieldRef, is_tried: bool, schema: &DFSchema) -> Result<Option<Expr>> {
+    let Ok((_, from)) = inner.to_field(schema) else { return Ok(None) };
+    match (from.data_type(), to.data_type()) {
+        (DataType::List(from), DataType::List(item)) if from.data_type() != item.data_type() => {
+            array_cast(inner, from, (item, to), is_tried)
+        }
+        (from, to) => Ok(casts::call(inner.clone(), from, to, is_tried)),
+    }
+}
+
+/// Returns a call that casts the elements of an array as single values are cast, if Arrow's cast would differ.
+fn array_cast(
+    array: &Expr,
+    from: &FieldRef,
+    (item, to): (&FieldRef, &FieldRef),
+    is_tried: bool,
+) -> Result<Option<Expr>> {
+    let (element, elements) = array_casts::element(from)?;
+    let plain = match (value_texts::cast_function(from.data_type(), item.data_type()), is_tried) {
+        (Some(name), _) => call(name, element)?.cast_to(item.data_type(), &elements)?,
+        (None, true) => Expr::TryCast(TryCast::new_from_field(Box::new(element), item.clone())),
+        (None, false) => Expr::Cast(Cast::new_from_field(Box::new(element), item.clone())),
+    };
+    let element = plain.clone().transform_up(|e| settled(e, &elements))?.data;
+    let is_stock = element == plain && matches!(plain, Expr::Cast(_) | Expr::TryCast(_));
+    Ok((!is_stock).then(|| array_casts::call(array.clone(), from, element, to)))
 }
 
 /// Returns true for floating point and for arrays and rows with it.
@@ -313,33 +342,34 @@ fn plain_key(key: Sort, schema: &DFSchema) -> Sort {
     }
 }
 
-/// Orders `min` and `max` of intervals by length.
-fn by_length(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    let by = match aggregate.func.name() {
+/// Replaces `min` and `max` of intervals by the intervals with the least and the greatest length.
+fn by_length(function: &mut Arc<AggregateUDF>, args: &mut Vec<Expr>, schema: &DFSchema) -> Result<()> {
+    let by = match function.name() {
         "min" => "arg_min",
         "max" => "arg_max",
         _ => return Ok(()),
     };
-    let [value] = &aggregate.params.args[..] else { return Ok(()) };
+    let [value] = &args[..] else { return Ok(()) };
     if !value.get_type(schema).is_ok_and(|t| matches!(t, DataType::Interval(_))) {
         return Ok(());
     }
     let found = aggregates().into_iter().find(|own| own.name() == by);
-    aggregate.func = found.ok_or_else(|| Error::internal(format!("aggregate {by} is missing")))?;
+    *function = found.ok_or_else(|| Error::internal(format!("aggregate {by} is missing")))?;
     let length = call(LENGTH, value.clone())?;
-    aggregate.params.args.push(length);
+    args.push(length);
     Ok(())
 }
 
 fn aggregated(aggregate: &mut AggregateFunction, schema: &DFSchema) -> Result<()> {
-    by_length(aggregate, schema)?;
+    by_length(&mut aggregate.func, &mut aggregate.params.args, schema)?;
     if !BY_ORDER.contains(&aggregate.func.name()) && !aggregate.func.supports_within_group_clause() {
         aggregate.params.order_by.clear();
     }
     let keys = each_once(std::mem::take(&mut aggregate.params.order_by), |key| &key.expr);
     let keys = array_keys::nulls_apart(keys, schema);
     aggregate.params.order_by = match keys.len() {
-        0 | 1 if !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
+        // Keys of DISTINCT are its arguments.
+        0 | 1 if !aggregate.params.distinct && !keys.iter().any(|key| array_keys::is_open(&key.expr, schema)) => keys,
         _ => keys.into_iter().map(|key| plain_key(key, schema)).collect(),
     };
     let keys = std::mem::take(&mut aggregate.params.order_by).into_iter();
@@ -406,6 +436,9 @@ fn plain_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<()> {
         && let Some(skipping) = shifts::skipping_null(function)
     {
         window.fun = WindowFunctionDefinition::WindowUDF(skipping);
+    }
+    if let WindowFunctionDefinition::AggregateUDF(function) = &mut window.fun {
+        by_length(function, &mut window.params.args, schema)?;
     }
     if window.params.distinct {
         plain_arguments(&mut window.params.args, schema)?;
@@ -528,7 +561,7 @@ pub(super) fn together(left: Expr, right: Expr, schema: &DFSchema) -> Result<Tra
 }
 
 /// `'\x00ff'::bytea`, as PostgreSQL writes bytes.
-fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -> Result<Option<Expr>> {
+fn bytes_of_text(inner: &Expr, field: &FieldRef) -> Result<Option<Expr>> {
     let Expr::Literal(value, _) = inner else { return Ok(None) };
     let binary: fn(Option<Vec<u8>>) -> ScalarValue = match field.data_type() {
         DataType::Binary => ScalarValue::Binary,
@@ -543,11 +576,7 @@ fn bytes_of_text(inner: &Expr, field: &datafusion::arrow::datatypes::FieldRef) -
 }
 
 /// `CAST(text AS timestamp)`, and as an array of doubles.
-fn time_of_text(
-    inner: Expr,
-    field: datafusion::arrow::datatypes::FieldRef,
-    schema: &DFSchema,
-) -> Result<Transformed<Expr>> {
+fn time_of_text(inner: Expr, field: FieldRef, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let kept = |inner: Expr, field| {
         Ok(match time_casts::cast_made(&inner, &field, false, schema)? {
             Some(made) => Transformed::yes(made),
@@ -583,7 +612,7 @@ fn time_of_text(
     ) = &inner
     {
         let Some((ticks, _)) = parse_timestamp(text, unit) else {
-            return Err(Error::invalid_text(&door::type_name(&field), text).into());
+            return Err(Error::invalid_time(&door::type_name(&field), text).into());
         };
         let value = match unit {
             TimeUnit::Millis => ScalarValue::TimestampMillisecond(Some(ticks), None),

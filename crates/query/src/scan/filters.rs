@@ -312,7 +312,7 @@ impl Filter {
             (values, _) => (values.clone(), if matches!(values, ValueSet::All) { 1.0 } else { 0.3 }),
         };
         let cost = match column_type {
-            Some(ColumnType::Varchar | ColumnType::Json) => TEXT_COST,
+            Some(ColumnType::Varchar | ColumnType::Json | ColumnType::Jsonb) => TEXT_COST,
             Some(ColumnType::Float | ColumnType::Double) => 2.0,
             _ => 1.0,
         };

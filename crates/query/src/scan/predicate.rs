@@ -343,7 +343,7 @@ fn integers_between(lo: f64, hi: f64) -> (i128, i128) {
 fn kind(column: &ColumnSchema) -> Option<Kind> {
     match column.column_type {
         ColumnType::Float | ColumnType::Double => Some(Kind::Floats),
-        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => Some(Kind::Texts),
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json | ColumnType::Jsonb => Some(Kind::Texts),
         ColumnType::Binary | ColumnType::Uuid | ColumnType::DoubleArray { .. } => None,
         _ => Some(Kind::Ints),
     }
@@ -358,7 +358,7 @@ fn converted_kind(column: &ColumnSchema, data_type: &DataType) -> Option<Kind> {
         ColumnType::Ipv4 => 33,
         ColumnType::Long => 64,
         ColumnType::Float => return (*data_type == DataType::Float64).then_some(Kind::Floats),
-        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json => {
+        ColumnType::Symbol | ColumnType::Varchar | ColumnType::Json | ColumnType::Jsonb => {
             let is_text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
             return is_text.then_some(Kind::Texts);
         }

@@ -7,6 +7,7 @@ use super::values::Cells;
 use arrow::array::ListArray;
 use std::ops::Range;
 use tidalite::types::pg_type::PgType;
+use tidalite::types::text::quote_array_item;
 use tidalite::{Error, ErrorKind, Result};
 
 fn range(list: &ListArray, row: usize) -> Range<usize> {
@@ -28,7 +29,7 @@ pub fn push_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells)
         } else {
             let start = out.len();
             items.push_text(item, out);
-            quote(out, start);
+            quote_array_item(out, start);
         }
     }
     out.push(b'}');
@@ -42,27 +43,6 @@ pub fn push_vector_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: 
         }
         items.push_text(item, out);
     }
-}
-
-/// Puts what was appended from `start` on in quotes if it would not be read as what it is.
-fn quote(out: &mut Vec<u8>, start: usize) {
-    let text = &out[start..];
-    let is_plain = !text.is_empty()
-        && !text.eq_ignore_ascii_case(b"null")
-        && !text.iter().any(|b| matches!(b, b'{' | b'}' | b',' | b'"' | b'\\') || b.is_ascii_whitespace());
-    if is_plain {
-        return;
-    }
-    let text = text.to_vec();
-    out.truncate(start);
-    out.push(b'"');
-    for byte in text {
-        if matches!(byte, b'"' | b'\\') {
-            out.push(b'\\');
-        }
-        out.push(byte);
-    }
-    out.push(b'"');
 }
 
 /// The binary form; `lower` is the number of the first item of each dimension.

@@ -218,6 +218,7 @@ impl Session<'_> {
 
     fn refused(&mut self, report: &Report) {
         add(&self.shared.counters.pg.errors, 1);
+        self.send_notices();
         self.out.report(report);
         self.fail_block();
     }
@@ -379,7 +380,20 @@ impl Session<'_> {
         }
     }
 
+    /// Sends the notices of a statement, unless the client set a higher level.
+    fn send_notices(&mut self) {
+        let notices = self.variables.context().take_notices();
+        let level = self.variables.value("client_min_messages").to_ascii_lowercase();
+        if matches!(level.as_str(), "warning" | "error" | "fatal" | "panic") {
+            return;
+        }
+        for notice in notices {
+            self.out.report(&Report { severity: "NOTICE", ..Report::error(notice.code, notice.message) });
+        }
+    }
+
     pub(super) fn changed(&mut self, tag: &str, rows: u64) {
+        self.send_notices();
         let tag = match tag {
             "INSERT" => format!("INSERT 0 {rows}"),
             "DELETE" | "UPDATE" | "MERGE" => format!("{tag} {rows}"),

@@ -276,8 +276,7 @@ impl Style {
         if !self.is_csv {
             return text.iter().for_each(|byte| self.push_escaped(out, *byte));
         }
-        let is_plain = !text.is_empty()
-            && text != self.null.as_bytes()
+        let is_plain = text != self.null.as_bytes()
             && text != b"\\."
             && !text.iter().any(|b| *b == self.delimiter || matches!(b, b'"' | b'\n' | b'\r'));
         if is_plain {
@@ -335,6 +334,10 @@ mod tests {
         for (given, written) in
             [("a", "a"), ("", "\"\""), ("a,b", "\"a,b\""), ("a\"b", "\"a\"\"b\""), ("\\.", "\"\\.\"")]
         {
+            assert_eq!(field(&csv, given), written);
+        }
+        let csv = style(true, b',', "-");
+        for (given, written) in [("", ""), ("-", "\"-\""), ("--", "--"), (" ", " ")] {
             assert_eq!(field(&csv, given), written);
         }
     }

@@ -6,6 +6,7 @@ use super::parameters::decode;
 use super::reply::Report;
 use tidalite::Parameter;
 use tidalite::types::pg_type::PgType;
+use tidalite::types::text::hex_digits;
 
 pub const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// What stands for NULL in the CSV; in quotes it is a text.
@@ -148,10 +149,7 @@ fn text(value: &Parameter) -> String {
         Parameter::Decimal(text) | Parameter::Text(text) | Parameter::Typed(text, _) | Parameter::Of(text, _) => {
             text.clone()
         }
-        Parameter::Bytes(bytes) => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("\\x{digits}")
-        }
+        Parameter::Bytes(bytes) => format!("\\x{}", hex_digits(bytes)),
         Parameter::List(items) => format!("{{{}}}", items.iter().map(text).collect::<Vec<_>>().join(",")),
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! A cursor is a running query whose rows are computed when they are fetched. With SCROLL, fetched rows stay in memory,
 //! within the memory limit of all clients, so that the cursor can move backwards. A cursor reads the snapshot of its
-//! DECLARE, with WITH HOLD also after the end of the transaction.
+//! DECLARE, with WITH HOLD also after the end of the transaction. FETCH, MOVE and CLOSE also take a portal of the extended
+//! protocol, as asyncpg's cursors do.
 
 use super::connection::{IDLE, Session, Step, gone, reported};
-use super::prepared::Running;
+use super::prepared::{Portal, Running, State};
 use super::reply::Report;
 use super::rows::{Look, write_rows};
 use super::split::{Token, tokens};
@@ -166,6 +167,28 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Returns a cursor over rows, some of which may have been sent; it moves forward only.
+    fn new(running: Running, held: Share) -> Cursor {
+        let position = running.sent;
+        let mut cursor = Cursor {
+            is_scroll: false,
+            is_held: false,
+            position,
+            rows: VecDeque::new(),
+            known: position,
+            is_complete: false,
+            held,
+            running,
+        };
+        if let Some((arrays, rows, next)) = cursor.running.batch.take() {
+            let count = rows - next;
+            let arrays = arrays.iter().map(|array| array.slice(next, count)).collect();
+            cursor.known += count as u64;
+            cursor.rows.push_back(Rows { first: position + 1, count: count as u64, arrays });
+        }
+        cursor
+    }
+
     pub fn is_held(&self) -> bool {
         self.is_held
     }
@@ -198,21 +221,29 @@ impl Session<'_> {
                 self.complete("DECLARE CURSOR");
             }
             CursorCommand::Fetch { name, direction, returns_rows } => {
-                let mut cursor = self.cursors.remove(name).ok_or_else(|| missing(name))?;
+                let verb = if *returns_rows { "FETCH" } else { "MOVE" };
+                let Some(mut cursor) = self.cursors.remove(name) else {
+                    let sends = returns_rows.then_some(formats);
+                    let moved = self.move_portal(name, *direction, is_described, sends).await?;
+                    self.complete(&format!("{verb} {moved}"));
+                    return Ok(());
+                };
                 if *returns_rows && is_described {
                     self.out.row_description(&cursor.running.columns, |i| super::prepared::format(formats, i));
                 }
                 let moved = self.step(&mut cursor, *direction, returns_rows.then_some(formats)).await;
                 self.cursors.insert(name.clone(), cursor);
-                let verb = if *returns_rows { "FETCH" } else { "MOVE" };
                 self.complete(&format!("{verb} {}", moved?));
             }
             CursorCommand::Close(None) => {
                 self.cursors.clear();
+                self.portals.retain(|_, portal| !portal.is_of_rows());
                 self.complete("CLOSE CURSOR ALL");
             }
             CursorCommand::Close(Some(name)) => {
-                self.cursors.remove(name).ok_or_else(|| missing(name))?;
+                if self.cursors.remove(name).is_none() {
+                    self.portals.remove(name).ok_or_else(|| missing(name))?;
+                }
                 self.complete("CLOSE CURSOR");
             }
         }
@@ -223,8 +254,9 @@ impl Session<'_> {
     pub(super) fn cursor_columns(&self, command: &CursorCommand) -> Result<Option<Vec<Column>>, Report> {
         match command {
             CursorCommand::Fetch { name, returns_rows: true, .. } => {
-                let cursor = self.cursors.get(name).ok_or_else(|| missing(name))?;
-                Ok(Some(cursor.running.columns.clone()))
+                let of_cursor = self.cursors.get(name).map(|cursor| Some(cursor.running.columns.clone()));
+                let of_portal = || self.portals.get(name).map(Portal::columns);
+                of_cursor.or_else(of_portal).ok_or_else(|| missing(name))
             }
             _ => Ok(None),
         }
@@ -244,7 +276,7 @@ impl Session<'_> {
                 .with_hint("BEGIN a transaction, or declare it WITH HOLD")
                 .into());
         }
-        if self.cursors.contains_key(name) {
+        if self.cursors.contains_key(name) || self.portals.contains_key(name) {
             return Err(Report::error("42P03", format!("cursor \"{name}\" already exists")).into());
         }
         if self.cursors.len() >= CURSORS_MAX {
@@ -254,18 +286,52 @@ impl Session<'_> {
         let Response::Rows(rows) = self.start(sql, sql, parameters).await? else {
             return Err(Report::error("42601", "a cursor can only be declared for a query").into());
         };
-        let cursor = Cursor {
-            running: Running::new(rows, None),
-            is_scroll,
-            is_held,
-            position: 0,
-            rows: VecDeque::new(),
-            known: 0,
-            is_complete: false,
-            held,
-        };
+        let cursor = Cursor { is_scroll, is_held, ..Cursor::new(Running::new(rows, None), held) };
         self.cursors.insert(name.to_owned(), cursor);
         Ok(())
+    }
+
+    /// Moves a portal of the extended protocol, which moves forward only.
+    async fn move_portal(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        is_described: bool,
+        sends: Option<&[i16]>,
+    ) -> Step<u64> {
+        let mut portal = self.portals.remove(name).ok_or_else(|| missing(name))?;
+        if !portal.is_of_rows() {
+            self.portals.insert(name.to_owned(), portal);
+            return Err(Report::error("24000", format!("portal \"{name}\" cannot be run")).into());
+        }
+        if let State::New = portal.state {
+            let prepared = portal.prepared.clone();
+            let parameters = std::mem::take(&mut portal.parameters);
+            if let Response::Rows(rows) = self.start(&prepared.sql, prepared.text(), parameters).await? {
+                portal.state = State::Rows(Running::new(rows, prepared.columns()));
+            }
+        }
+        let held = self.held(0)?;
+        portal.state = match portal.state {
+            State::Rows(running) => State::Cursor(Box::new(Cursor::new(running, held))),
+            other => other,
+        };
+        if let (Some(formats), Some(columns), true) = (sends, portal.columns(), is_described) {
+            self.out.row_description(&columns, |i| super::prepared::format(formats, i));
+        }
+        let moved = match &mut portal.state {
+            State::Cursor(cursor) => self.step(cursor, direction, sends).await,
+            // All rows were sent.
+            _ => Ok(0),
+        };
+        self.portals.insert(name.to_owned(), portal);
+        moved
+    }
+
+    /// Sends the next rows of a portal that a statement moved; returns how many, and whether there may be more.
+    pub(super) async fn send_moved(&mut self, cursor: &mut Cursor, formats: &[i16], max: u64) -> Step<(u64, bool)> {
+        let sent = self.forward(cursor, max, Some(formats)).await?;
+        Ok((sent, sent >= max))
     }
 
     /// Moves the cursor; returns the number of rows that were skipped or, with formats, sent.

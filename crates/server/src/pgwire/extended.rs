@@ -94,7 +94,8 @@ impl Session<'_> {
 
     pub(super) async fn bind(&mut self, bind: Bind) -> Step {
         let prepared = self.prepared(&bind.statement)?;
-        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+        let is_taken = self.portals.contains_key(&bind.portal) || self.cursors.contains_key(&bind.portal);
+        if !bind.portal.is_empty() && is_taken {
             return Err(Report::error("42P03", format!("cursor \"{}\" already exists", bind.portal)).into());
         }
         if self.portals.len() >= PORTALS_MAX {
@@ -252,12 +253,12 @@ impl Session<'_> {
                 Response::Rows(rows) => portal.state = State::Rows(Running::new(rows, prepared.columns())),
             }
         }
-        let State::Rows(running) = &mut portal.state else {
-            self.complete(&rows_tag(&prepared.sql, 0));
-            return Ok(());
-        };
         let max = if rows_max == 0 { u64::MAX } else { u64::from(rows_max) };
-        let (count, may_have_more) = self.send(running, &portal.formats, max).await?;
+        let (count, may_have_more) = match &mut portal.state {
+            State::Rows(running) => self.send(running, &portal.formats, max).await?,
+            State::Cursor(cursor) => self.send_moved(cursor, &portal.formats, max).await?,
+            State::New | State::Finished => (0, false),
+        };
         if may_have_more {
             self.out.empty(b's');
         } else {

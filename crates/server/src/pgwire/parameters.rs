@@ -8,6 +8,7 @@ use super::reply::Report;
 use tidalite::Parameter;
 use tidalite::types::ColumnType;
 use tidalite::types::pg_type::{self, PgType};
+use tidalite::types::text::hex_digits;
 use tidalite::types::time::{TimeUnit, format_timestamp};
 
 /// From 1970-01-01 to 2000-01-01.
@@ -25,6 +26,10 @@ pub fn decode(number: usize, oid: u32, is_binary: bool, value: Option<&[u8]>) ->
         0 => pg_type::UNKNOWN,
         oid => pg_type::by_oid(oid).ok_or_else(|| unsupported(number, &format!("number {oid}")))?,
     };
+    if is_binary && is_infinite(pg_type, bytes) {
+        let message = format!("infinity is not supported as a value of type {}: bind parameter {number}", pg_type.name);
+        return Err(Report::error("0A000", message));
+    }
     if is_binary {
         return binary(pg_type, bytes).ok_or_else(|| match readable(pg_type) {
             true => Report::error("22P03", format!("incorrect binary data format in bind parameter {number}")),
@@ -36,8 +41,9 @@ pub fn decode(number: usize, oid: u32, is_binary: bool, value: Option<&[u8]>) ->
     if text.contains('\0') {
         return Err(Report::error("22021", "invalid byte sequence for encoding \"UTF8\": 0x00"));
     }
-    from_text(pg_type, text).ok_or_else(|| {
-        Report::error("22P02", format!("invalid input syntax for type {}: \"{text}\"", pg_type.sql_name))
+    from_text(pg_type, text).ok_or_else(|| match is_integer(pg_type) && has_digits_only(text) {
+        true => Report::error("22003", format!("value \"{text}\" is out of range for type {}", pg_type.sql_name)),
+        false => Report::error("22P02", format!("invalid input syntax for type {}: \"{text}\"", pg_type.sql_name)),
     })
 }
 
@@ -49,6 +55,25 @@ fn unsupported(number: usize, type_name: &str) -> Report {
 /// Whether values of the type have a binary form here.
 fn readable(pg_type: PgType) -> bool {
     !matches!(pg_type, pg_type::INET | pg_type::ACLITEM | pg_type::TID | pg_type::PG_LSN)
+}
+
+/// Returns true for an infinity of PostgreSQL, which datetime.max of Python becomes in asyncpg.
+fn is_infinite(pg_type: PgType, bytes: &[u8]) -> bool {
+    match pg_type {
+        pg_type::TIMESTAMP | pg_type::TIMESTAMPTZ => [i64::MIN, i64::MAX].iter().any(|end| bytes == end.to_be_bytes()),
+        pg_type::DATE => [i32::MIN, i32::MAX].iter().any(|end| bytes == end.to_be_bytes()),
+        _ => false,
+    }
+}
+
+fn is_integer(pg_type: PgType) -> bool {
+    matches!(pg_type, pg_type::INT2 | pg_type::INT4 | pg_type::INT8 | pg_type::OID)
+}
+
+fn has_digits_only(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn from_text(pg_type: PgType, text: &str) -> Option<Parameter> {
@@ -83,6 +108,8 @@ fn typed(pg_type: PgType, text: String) -> Parameter {
         }
         pg_type::DATE => Parameter::Typed(text, ColumnType::Date),
         pg_type::UUID => Parameter::Typed(text, ColumnType::Uuid),
+        pg_type::JSON => Parameter::Typed(text, ColumnType::Json),
+        pg_type::JSONB => Parameter::Typed(text, ColumnType::Jsonb),
         pg_type::INTERVAL | pg_type::TIME => Parameter::Of(text, pg_type),
         _ => Parameter::Text(text),
     }
@@ -133,12 +160,13 @@ fn binary(pg_type: PgType, bytes: &[u8]) -> Option<Parameter> {
         }
         pg_type::UUID => {
             let bytes: [u8; 16] = bytes.try_into().ok()?;
-            let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            let digits = hex_digits(&bytes);
             let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
             Parameter::Typed(parts.join("-"), ColumnType::Uuid)
         }
         pg_type::BYTEA => Parameter::Bytes(bytes.to_vec()),
-        pg_type::JSONB => Parameter::Text(text(bytes.strip_prefix(b"\x01")?)?),
+        pg_type::JSON => typed(pg_type, text(bytes)?),
+        pg_type::JSONB => typed(pg_type, text(bytes.strip_prefix(b"\x01")?)?),
         pg_type::INTERVAL => Parameter::Of(interval(bytes)?, pg_type),
         pg_type::TIME => {
             let us = i64::from_be_bytes(bytes.try_into().ok()?);
@@ -245,6 +273,11 @@ mod tests {
         {
             assert!(of_text(oid, text).unwrap_err().starts_with("invalid input syntax for type "), "{text}");
         }
+        for (oid, name) in [(21, "smallint"), (23, "integer"), (20, "bigint")] {
+            let report = decode(1, oid, false, Some(b"-99999999999999999999")).unwrap_err();
+            let expected = format!("value \"-99999999999999999999\" is out of range for type {name}");
+            assert_eq!((report.sqlstate, report.message), ("22003", expected));
+        }
         assert_eq!(decode(1, 20, false, None).unwrap(), Parameter::Null);
     }
 
@@ -283,7 +316,10 @@ mod tests {
         let micros = ColumnType::Timestamp(TimeUnit::Micros);
         assert_eq!(of_bytes(1114, &1i64.to_be_bytes()), typed("2000-01-01T00:00:00.000001Z", micros));
         assert_eq!(of_bytes(1184, &(-1i64).to_be_bytes()), typed("1999-12-31T23:59:59.999999Z", micros));
-        assert_eq!(of_bytes(1114, &i64::MAX.to_be_bytes()), None);
+        for (oid, bytes) in [(1114, i64::MAX.to_be_bytes().to_vec()), (1184, i64::MIN.to_be_bytes().to_vec())] {
+            assert_eq!(decode(1, oid, true, Some(&bytes)).unwrap_err().sqlstate, "0A000");
+        }
+        assert_eq!(decode(1, 1082, true, Some(&i32::MAX.to_be_bytes())).unwrap_err().sqlstate, "0A000");
         assert_eq!(of_bytes(1082, &(-1i32).to_be_bytes()), typed("1999-12-31", ColumnType::Date));
         assert_eq!(of_bytes(700, &0.1f32.to_be_bytes()), Some(Parameter::Double(0.1)));
         assert_eq!(of_bytes(2950, &[0x11; 16]), typed("11111111-1111-1111-1111-111111111111", ColumnType::Uuid));

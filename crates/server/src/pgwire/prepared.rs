@@ -1,7 +1,7 @@
 //! Prepared statements and portals of a session.
 
 use super::command::{Command, recognise};
-use super::cursors::CursorCommand;
+use super::cursors::{Cursor, CursorCommand};
 use super::prepare::{Execute, Prepare};
 use super::reply::Report;
 use super::split::{Token, tokens};
@@ -113,9 +113,27 @@ pub struct Portal {
     pub _held: Share,
 }
 
+impl Portal {
+    /// Returns true if the portal is of a query.
+    pub fn is_of_rows(&self) -> bool {
+        matches!(self.prepared.what, What::Statement) && self.prepared.may_return_rows()
+    }
+
+    /// Returns the columns of the rows, if they are known.
+    pub fn columns(&self) -> Option<Vec<Column>> {
+        match &self.state {
+            State::Rows(running) => Some(running.columns.clone()),
+            State::Cursor(cursor) => Some(cursor.columns().to_vec()),
+            State::New | State::Finished => self.prepared.columns(),
+        }
+    }
+}
+
 pub enum State {
     New,
     Rows(Running),
+    /// Rows of a portal that a statement moved.
+    Cursor(Box<Cursor>),
     Finished,
 }
 
@@ -126,12 +144,14 @@ pub struct Running {
     pub columns: Vec<Column>,
     /// The batch being sent, in the form it is sent from, how many rows it has, and the next of them.
     pub batch: Option<(Vec<ArrayRef>, usize, usize)>,
+    /// Rows that were sent.
+    pub sent: u64,
 }
 
 impl Running {
     pub fn new(rows: Rows, announced: Option<Vec<Column>>) -> Running {
         let columns = announced.unwrap_or_else(|| types::columns(&rows.columns, &rows.schema));
-        Running { rows, columns, batch: None }
+        Running { rows, columns, batch: None, sent: 0 }
     }
 }
 

@@ -104,7 +104,7 @@ impl Output {
     }
 
     pub fn report(&mut self, report: &Report) {
-        let tag = if report.severity == "WARNING" { b'N' } else { b'E' };
+        let tag = if matches!(report.severity, "WARNING" | "NOTICE") { b'N' } else { b'E' };
         let position = report.position.map(|p| p.to_string());
         let fields = [
             (b'S', Some(report.severity)),

@@ -51,6 +51,7 @@ impl Session<'_> {
                 break;
             }
         }
+        running.sent += sent;
         add(&self.shared.counters.query_rows, sent);
         Ok((sent, sent >= max))
     }

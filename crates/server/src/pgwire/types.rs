@@ -67,6 +67,7 @@ fn sent_as(type_name: &str, data_type: &DataType) -> PgType {
             list_of(item.data_type())
         }
         _ if type_name == "JSON" => pg_type::JSON,
+        _ if type_name == "JSONB" => pg_type::JSONB,
         _ => pg_type::TEXT,
     }
 }
@@ -96,6 +97,7 @@ mod tests {
             ("LONG", DataType::UInt64, "int8"),
             ("SYMBOL", DataType::Utf8View, "text"),
             ("JSON", DataType::Utf8View, "json"),
+            ("JSONB", DataType::Utf8View, "jsonb"),
             ("DOUBLE[][]", list(list(DataType::Float64)), "_float8"),
             ("VARCHAR[]", list(DataType::Utf8View), "_text"),
             ("NULL", DataType::Null, "text"),

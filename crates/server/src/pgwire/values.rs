@@ -29,6 +29,9 @@ use tidalite::{Error, ErrorKind, Result, TimeZone};
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_US: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 
+/// The first byte of a JSONB value in the binary form.
+const JSONB_VERSION: u8 = 1;
+
 /// The values of one column of one batch.
 pub struct Cells<'a> {
     array: &'a dyn Array,
@@ -57,6 +60,8 @@ enum Values<'a> {
     Time(&'a [i64]),
     Interval(&'a [IntervalMonthDayNano]),
     Text(&'a StringViewArray),
+    /// Text with the version of its format before it in the binary form.
+    Jsonb(&'a StringViewArray),
     Binary(&'a BinaryViewArray),
     Uuid(&'a FixedSizeBinaryArray),
     Ipv4(&'a [u32]),
@@ -177,6 +182,7 @@ impl<'a> Cells<'a> {
             DataType::Interval(IntervalUnit::MonthDayNano) => {
                 Values::Interval(array.as_primitive::<IntervalMonthDayNanoType>().values())
             }
+            DataType::Utf8View if pg_type == pg_type::JSONB => Values::Jsonb(array.as_string_view()),
             DataType::Utf8View => Values::Text(array.as_string_view()),
             DataType::BinaryView => Values::Binary(array.as_binary_view()),
             DataType::FixedSizeBinary(16) => Values::Uuid(array.as_fixed_size_binary()),
@@ -244,7 +250,7 @@ impl<'a> Cells<'a> {
             Values::Date(v) => push_date(out, i64::from(v[row])),
             Values::Time(v) => push_time(out, v[row], 1_000_000),
             Values::Interval(v) => push_interval(out, v[row]),
-            Values::Text(v) => out.extend_from_slice(v.value(row).as_bytes()),
+            Values::Text(v) | Values::Jsonb(v) => out.extend_from_slice(v.value(row).as_bytes()),
             Values::Binary(v) => {
                 out.extend_from_slice(b"\\x");
                 push_hex(out, v.value(row));
@@ -285,6 +291,10 @@ impl<'a> Cells<'a> {
             }
             Values::Binary(v) => out.extend_from_slice(v.value(row)),
             Values::Uuid(v) => out.extend_from_slice(v.value(row)),
+            Values::Jsonb(v) => {
+                out.push(JSONB_VERSION);
+                out.extend_from_slice(v.value(row).as_bytes());
+            }
             Values::List(v, element, items) => arrays::push_bytes(out, v, row, (*element, 1), items)?,
             Values::Vector(v, element, items) => arrays::push_bytes(out, v, row, (*element, 0), items)?,
             Values::Decimal(..) | Values::NumericF64(_) => self.push_numeric(row, out),

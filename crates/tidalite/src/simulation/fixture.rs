@@ -18,6 +18,7 @@ use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
 use tidalite_storage::late::late_of;
 use tidalite_types::command::CreateTable;
+use tidalite_types::text::hex_digits;
 use tidalite_types::{ColumnType, Command, PartitionBy, TimeUnit};
 
 const SECOND: i64 = 1_000_000_000;
@@ -178,7 +179,7 @@ fn text(table: &Table, rows: Vec<Row>) -> String {
         let cells = row.iter().map(|cell| match cell {
             Cell::Null => String::new(),
             Cell::Int(value) => value.to_string(),
-            Cell::Bytes(bytes) => bytes.iter().fold("x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+            Cell::Bytes(bytes) => format!("x{}", hex_digits(bytes)),
         });
         lines.push(cells.collect::<Vec<_>>().join(";"));
     }

@@ -54,7 +54,7 @@ pub fn cell(rng: &mut fastrand::Rng, column_type: ColumnType, style: Style, row:
         ColumnType::Symbol => text(rng, number % 16),
         ColumnType::Varchar => text(rng, number),
         ColumnType::Binary => Cell::Bytes(bytes(rng)),
-        ColumnType::Json => Cell::Bytes(format!("{{\"n\": {number}}}").into_bytes().into()),
+        ColumnType::Json | ColumnType::Jsonb => Cell::Bytes(format!("{{\"n\": {number}}}").into_bytes().into()),
         ColumnType::Uuid => Cell::Int(if is_any { rng.i128(..) } else { number.into() }),
         ColumnType::DoubleArray { .. } => array(rng, number),
         _ => Cell::Int(match column_type.physical() {

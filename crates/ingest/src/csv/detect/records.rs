@@ -71,7 +71,11 @@ pub(super) fn records(sample: &[u8], start: usize, format: &CsvFormat, max: usiz
 }
 
 pub(super) fn nulls_of(known: &Known) -> Nulls {
-    known.nulls.as_ref().map_or_else(Nulls::usual, |texts| Nulls::new(texts))
+    let Some(texts) = &known.nulls else { return Nulls::usual() };
+    let nulls = Nulls::new(texts);
+    // As PostgreSQL reads COPY: only the given text is NULL.
+    let is_other = known.is_exact && !texts.is_empty() && !texts.contains(&String::new());
+    if is_other { nulls.without_empty() } else { nulls }
 }
 
 /// Detects the layout of a file.

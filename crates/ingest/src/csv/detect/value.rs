@@ -86,13 +86,13 @@ pub(super) fn value_of(text: &str) -> Value {
             return value;
         }
     }
-    if !text.bytes().any(|b| b.is_ascii_digit()) && text::uuid(text).is_err() {
+    if !text.bytes().any(|b| b.is_ascii_digit()) && !text::has_uuid_form(text) {
         return value;
     }
     number(text, &mut value);
     time(text, &mut value);
     if value.bits == 0 {
-        if text::uuid(text).is_ok() {
+        if text::has_uuid_form(text) {
             value.bits |= UUID;
         } else if text::ipv4(text).is_ok() {
             value.bits |= IPV4;

@@ -162,7 +162,7 @@ fn what_does_not_fit_names_its_row_and_column() {
     };
     assert_eq!(
         refused(vec!["1", "300"], ColumnType::Byte),
-        "invalid input for type BYTE: \"300\" (column \"c\", row 12)"
+        "value \"300\" is out of range for type BYTE (column \"c\", row 12)"
     );
     assert_eq!(
         refused(vec!["1.1.1.1", "x"], ColumnType::Ipv4),

@@ -1,7 +1,9 @@
 //! Lists made of lists, to be unnested.
 
-use crate::dialect::set_returning::{EXPANDED, OR_EMPTY, SUBSCRIPTS};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StructArray, new_null_array};
+use crate::dialect::set_returning::{EXPANDED, OR_EMPTY, ORDINALS, SUBSCRIPTS};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, StructArray, new_null_array,
+};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
@@ -12,8 +14,8 @@ use std::sync::Arc;
 /// Subscripts of a catalog vector, which count from 0.
 pub(crate) const VECTOR_SUBSCRIPTS: &str = "__vector_subscripts";
 
-pub(super) fn functions() -> [ScalarUDF; 4] {
-    [OR_EMPTY, EXPANDED, SUBSCRIPTS, VECTOR_SUBSCRIPTS].map(|name| {
+pub(super) fn functions() -> [ScalarUDF; 5] {
+    [OR_EMPTY, EXPANDED, ORDINALS, SUBSCRIPTS, VECTOR_SUBSCRIPTS].map(|name| {
         let signature = Signature::user_defined(Volatility::Immutable);
         ScalarUDF::new_from_impl(OfList { name, signature })
     })
@@ -54,6 +56,9 @@ impl ScalarUDFImpl for OfList {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let is_list = |t: &DataType| matches!(t, DataType::List(_) | DataType::Null);
         match types {
+            lists if self.name == ORDINALS && !lists.iter().all(is_list) => {
+                Err(crate::Error::invalid("an array is expected").into())
+            }
             [list, ..] if is_list(list) => Ok(types.to_vec()),
             _ => Err(crate::Error::invalid("an array is expected").into()),
         }
@@ -64,11 +69,15 @@ impl ScalarUDFImpl for OfList {
         Ok(match self.name {
             OR_EMPTY => list_of(item(&of)),
             EXPANDED => list_of(DataType::Struct(pair(item(&of)))),
+            ORDINALS => list_of(DataType::Int64),
             _ => list_of(DataType::Int32),
         })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.name == ORDINALS {
+            return ordinals(&args);
+        }
         let wanted = args.return_field.data_type();
         let given = args.args[0].to_array(args.number_rows)?;
         let given = if *given.data_type() == DataType::Null {
@@ -104,4 +113,19 @@ impl ScalarUDFImpl for OfList {
         let list = ListArray::try_new(crate::door::item(items.data_type().clone()), offsets, items, None)?;
         Ok(ColumnarValue::Array(cast(&list, wanted)?))
     }
+}
+
+/// Returns the numbers from 1 to the length of the longest of the lists of a row.
+fn ordinals(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let lists = args.args.iter().map(|list| list.to_array(args.number_rows)).collect::<Result<Vec<_>>>()?;
+    let length = |list: &ArrayRef, row: usize| match list.as_list_opt::<i32>() {
+        Some(lists) if lists.is_valid(row) => lists.value_length(row) as usize,
+        _ => 0,
+    };
+    let lengths = (0..args.number_rows).map(|row| lists.iter().map(|list| length(list, row)).max().unwrap_or(0));
+    let lengths: Vec<usize> = lengths.collect();
+    let numbers = Int64Array::from_iter_values(lengths.iter().flat_map(|length| 1..=*length as i64));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let list = ListArray::try_new(crate::door::item(DataType::Int64), offsets, Arc::new(numbers), None)?;
+    Ok(ColumnarValue::Array(Arc::new(list)))
 }

@@ -37,8 +37,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
+/// Returns the text of the first argument as a cast gives it.
 fn text_of(arguments: &super::Arguments) -> Option<String> {
-    text_at(arguments, 0)
+    arguments.flag(0).map(|flag| flag.to_string()).or_else(|| text_at(arguments, 0))
 }
 
 fn text_at(arguments: &super::Arguments, n: usize) -> Option<String> {

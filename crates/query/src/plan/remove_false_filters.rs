@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// The stock rule, except for filters that no row passes.
 #[derive(Debug)]
-pub(crate) struct NeverTrue(pub Arc<dyn OptimizerRule + Send + Sync>);
+pub(crate) struct RemoveFalseFilters(pub Arc<dyn OptimizerRule + Send + Sync>);
 
-impl OptimizerRule for NeverTrue {
+impl OptimizerRule for RemoveFalseFilters {
     fn name(&self) -> &str {
         self.0.name()
     }
