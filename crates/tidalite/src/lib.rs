@@ -6,6 +6,7 @@
 //! several statements as one commit; [`metrics`] counters. [`import`] file imports, [`mod@copy`] COPY from clients.
 //! Maintenance of a folder: `folder` the lock; [`check`] integrity checks; [`repair`]; [`destination`], [`backup`],
 //! [`restore`].
+#![forbid(unsafe_code)]
 
 pub mod backup;
 pub mod check;
