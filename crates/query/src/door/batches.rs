@@ -216,7 +216,7 @@ fn timestamps(array: &ArrayRef, target: &Target, rows_before: u64, unit: TimeUni
     for (row, value) in text.as_string_view().iter().enumerate() {
         let parsed = value.map(|value| parse_timestamp(value, unit).ok_or(value)).transpose();
         let parsed = parsed.map_err(|value| {
-            let error = Error::invalid_text(&target.column_type.to_string(), value);
+            let error = Error::invalid_time(&target.column_type.to_string(), value);
             refused(target, rows_before + row as u64, &error.to_string())
         })?;
         values.push(parsed.map_or(0, |(value, _)| value));
@@ -241,7 +241,7 @@ fn dates(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
     for (row, value) in text.as_string_view().iter().enumerate() {
         let day = value.map(|value| parse_date(value).ok_or(value)).transpose();
         let day = day.map_err(|value| {
-            refused(target, rows_before + row as u64, &Error::invalid_text("DATE", value).to_string())
+            refused(target, rows_before + row as u64, &Error::invalid_time("DATE", value).to_string())
         })?;
         values.push(day.unwrap_or(0));
     }

@@ -72,7 +72,7 @@ fn of_texts(texts: &ArrayRef, unit: TimeUnit, data_type: &DataType) -> Result<Ar
             None => None,
             Some(text) => match parse_timestamp(text, unit) {
                 Some((ticks, _)) => Some(ticks),
-                None => return Err(Error::invalid_text("TIMESTAMP", text).into()),
+                None => return Err(Error::invalid_time("TIMESTAMP", text).into()),
             },
         });
     }

@@ -146,7 +146,7 @@ fn refused(why: &Refused, to: &DataType) -> DataFusionError {
     let name = door::type_name(&Field::new("", to.clone(), true));
     let error = match why {
         Refused::OutOfRange => Error::invalid(format!("{} out of range", name.to_lowercase())),
-        Refused::Syntax(text) => Error::invalid_text(&name, text),
+        Refused::Syntax(text) => Error::invalid_time(&name, text),
     };
     error.into()
 }

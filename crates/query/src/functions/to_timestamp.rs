@@ -135,7 +135,7 @@ impl ToTime {
                 seconds.map(|v| v.map(micros).transpose()).collect::<Result<Int64Array>>()?
             }
             DataType::Utf8View if self.is_date => {
-                let day = |text: &str| parse_date(text).ok_or_else(|| Error::invalid_text("DATE", text));
+                let day = |text: &str| parse_date(text).ok_or_else(|| Error::invalid_time("DATE", text));
                 let texts = value.as_string_view().iter();
                 let days = texts.map(|text| Ok(text.map(day).transpose()?)).collect::<Result<Date32Array>>()?;
                 return Ok(Arc::new(days));
