@@ -1,5 +1,7 @@
 //! Paths in a Rust source: those of `use` declarations and those in other code.
 
+use std::collections::HashSet;
+
 use crate::code::{Token, closing};
 
 /// A path as written, `::` between its segments.
@@ -8,7 +10,7 @@ pub struct Import {
     pub segments: Vec<String>,
     /// The name that the path has in the file; none in other code than `use`.
     pub name: Option<String>,
-    /// True for `pub use`, `pub(crate) use` and the like.
+    /// True for `pub use`, `pub(crate) use` and the like of a name that the file does not use itself.
     pub is_reexport: bool,
 }
 
@@ -24,6 +26,25 @@ pub fn imports(tokens: &[Token<'_>]) -> Vec<Import> {
         for import in &mut out[first..] {
             leave_inline_modules(import, depth);
         }
+    }
+    let used = words_in_code(tokens);
+    for import in &mut out {
+        import.is_reexport &= import.name.as_ref().is_none_or(|name| !used.contains(name.as_str()));
+    }
+    out
+}
+
+/// Words of `tokens` outside of `use` declarations, without fields and methods.
+fn words_in_code<'a>(tokens: &[Token<'a>]) -> HashSet<&'a str> {
+    let mut out = HashSet::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if is_use(tokens, at) {
+            at += declaration_len(tokens, at);
+        } else if tokens[at].is_word() && (at == 0 || ![".", "fn", "mod"].contains(&tokens[at - 1].text)) {
+            out.insert(tokens[at].text);
+        }
+        at += 1;
     }
     out
 }
@@ -53,9 +74,13 @@ fn is_use(tokens: &[Token<'_>], at: usize) -> bool {
     tokens[at].text == "use" && tokens.get(at + 1).is_some_and(|t| t.text != "<")
 }
 
+fn declaration_len(tokens: &[Token<'_>], at: usize) -> usize {
+    tokens[at..].iter().position(|t| t.text == ";").unwrap_or(tokens.len() - at)
+}
+
 /// Adds the paths of the declaration at `at`. Returns its number of tokens.
 fn use_declaration(tokens: &[Token<'_>], at: usize, out: &mut Vec<Import>) -> usize {
-    let len = tokens[at..].iter().position(|t| t.text == ";").unwrap_or(tokens.len() - at);
+    let len = declaration_len(tokens, at);
     let is_reexport = at > 0 && ["pub", ")"].contains(&tokens[at - 1].text);
     use_tree(&tokens[at + 1..at + len], &[], is_reexport, out);
     len
