@@ -124,7 +124,7 @@ fn split_at_commas<'t, 's>(tokens: &'t [Token<'s>]) -> impl Iterator<Item = &'t 
 
 /// Adds the path of at least two segments at `at`. Returns the number of tokens read, at least one.
 fn path(tokens: &[Token<'_>], at: usize, out: &mut Vec<Import>) -> usize {
-    if !tokens[at].is_word() || at > 0 && tokens[at - 1].text == "::" {
+    if !tokens[at].is_word() || at > 0 && tokens[at - 1].text == "::" || is_visibility(tokens, at) {
         return 1;
     }
     let mut segments = vec![tokens[at].text.to_owned()];
@@ -137,6 +137,11 @@ fn path(tokens: &[Token<'_>], at: usize, out: &mut Vec<Import>) -> usize {
         out.push(Import { segments, name: None, is_reexport: false });
     }
     len
+}
+
+/// True for the path of `pub(in path)`.
+fn is_visibility(tokens: &[Token<'_>], at: usize) -> bool {
+    at > 2 && ["pub", "(", "in"].iter().zip(&tokens[at - 3..]).all(|(word, token)| token.text == *word)
 }
 
 #[cfg(test)]
@@ -160,7 +165,7 @@ mod tests {
     #[test]
     fn paths_in_code_have_two_segments() {
         assert_eq!(paths("fn f() -> crate::A<B> { c::d::<E>(self.g, H::new()) } "), ["crate::A", "c::d", "H::new"]);
-        assert_eq!(paths("fn f() -> impl Fn() + use<'_, T> { x }"), [""; 0]);
+        assert_eq!(paths("fn f() -> impl Fn() + use<'_, T> { x } pub(in crate::a) mod b;"), [""; 0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Values in binary form after a second `=`: doubles and arrays (protocol version 2), decimals (version 3).
 
+use super::field_value::{Decimal, Missing, Value};
 use super::outcome::{Parsed, Stop, bad};
-use super::value::{Decimal, Missing, Value};
 
 pub(super) const TYPE_DOUBLE: u8 = 16;
 const TYPE_ARRAY: u8 = 14;

@@ -11,7 +11,7 @@
 //! the ids of the entries in the current dictionaries.
 
 use super::scan::{FIRST_BYTES, hash, hash_of_first};
-use super::table::StepId;
+use super::step::StepId;
 use tidalite_kernels::{position_in_64, prefetch_slice};
 
 /// Layout of a record in words: a header, the ids of its tags, its text including the space, and padding to complete

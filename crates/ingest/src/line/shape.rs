@@ -6,7 +6,7 @@
 
 use super::column::{ColumnBuilder, Data};
 use super::scan::{self, Prefix};
-use super::table::{Step, StepId, UNKNOWN};
+use super::step::{Step, StepId, UNKNOWN};
 
 #[derive(Debug)]
 struct Field {

@@ -2,7 +2,7 @@
 
 use super::super::CsvColumn;
 use super::super::Nulls;
-use super::Known;
+use super::known::Known;
 use super::records::{Fields, Record};
 use super::value::{SHORT_BOOLEAN, is_name, value_of};
 use crate::{Error, Result};

@@ -13,8 +13,10 @@
 //! Numbers may have fewer digits than the pattern has letters, unless another number follows without a separator. Text
 //! in single quotes, `T` and all characters that are not letters are literals; a space matches one or more spaces.
 
-use super::flexible::{Cursor, day, full_year};
-use super::{Instant, zone};
+use super::cursor::Cursor;
+use super::flexible::{day, full_year};
+use super::instant::Instant;
+use super::zone;
 use tidalite_types::time::{days_from_civil, days_in_month};
 
 /// A parsed pattern.

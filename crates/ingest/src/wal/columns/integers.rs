@@ -2,7 +2,7 @@
 //!
 //! A sample of 64 values selects the smallest encoding; every value is then checked.
 
-use super::{
+use super::plain::{
     BadColumn, DELTA, FRAME, PLAIN, SAMPLE, STEP, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8,
 };
 use tidalite_kernels::{Int, min_max, narrow_to_1, narrow_to_2, narrow_to_4};
