@@ -5,8 +5,8 @@
 //! appended to the first one or form a segment. If rewriting would be expensive for few rows, the rows are written to
 //! late segments.
 
-use super::{Job, SEGMENT_ROWS_MAX};
-use crate::late::LateRanges;
+use super::job::{Job, SEGMENT_ROWS_MAX};
+use crate::late::{LateRanges, tied_end};
 use crate::rows_by_time::times_of_block;
 use crate::{Error, Result, Segment};
 use std::ops::Range;
@@ -217,16 +217,6 @@ impl Span {
 
 fn size_class(rows: usize) -> u32 {
     rows.max(1).ilog2() / 3
-}
-
-/// Returns the end of the segments that must be rewritten if the segments before `end` are.
-///
-/// These are also the following segments in which all rows have the last timestamp of the previous ones. The order
-/// among such segments is the order of their numbers, and new segments have greater numbers.
-#[must_use]
-pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
-    let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
-    end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
 }
 
 /// Returns the number of rows in the blocks that rows with these timestamps fall into.

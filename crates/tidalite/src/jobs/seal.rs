@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
-use tidalite_storage::late::late_of;
-use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
+use tidalite_storage::late::{late_of, tied_end};
+use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal};
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
 

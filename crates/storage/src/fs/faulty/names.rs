@@ -1,6 +1,6 @@
 //! The folders of the simulated disk: as shown by the system, as stored on the disk, and the unsynced changes.
 
-use super::Rng;
+use super::rng::Rng;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The sections of a chunk: written in sequence, located by the footer entry.
 
 use super::choice::Payload;
-use super::{EncodedBlock, zones};
+use super::encoded_block::EncodedBlock;
 use crate::segment::format::{Encoding, Entry, aligned};
 use crate::{Bounds, Sum, Zone};
 use bytes::Bytes;
@@ -52,7 +52,7 @@ impl Chunk {
         self.sum = sum;
     }
 
-    /// Sets the smallest and the greatest value of each vector, in the layout of [`zones`].
+    /// Sets the smallest and the greatest value of each vector, in the layout of [`zones`](super::zones).
     pub fn set_zones(&mut self, zones: Vec<u64>) {
         self.zones = zones;
     }
@@ -126,7 +126,7 @@ impl Layout {
             end = start + bytes;
             start..end
         };
-        let zones = place(if entry.has_zones { zones::bytes(rows) } else { 0 });
+        let zones = place(if entry.has_zones { zones_bytes(rows) } else { 0 });
         let validity = place(if entry.has_validity { rows.div_ceil(64) * 8 } else { 0 });
         let first = place(parts.first);
         let data = place(parts.data);
@@ -270,4 +270,9 @@ pub fn code_bytes(distinct: usize) -> Option<usize> {
         257..=65_536 => Some(2),
         _ => None,
     }
+}
+
+/// Returns the bytes of the bounds of the vectors, see [`zones`](super::zones).
+fn zones_bytes(rows: usize) -> usize {
+    rows.div_ceil(VECTOR_ROWS) * 16
 }

@@ -11,11 +11,12 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Wanted, of_vector};
-use super::fixed::raw;
 use super::frames::{Frame, Framed, Frames, FramesWriter, Plan, plan_both_ways};
+use super::interval::Wanted;
+use super::mask::of_vector;
+use super::picked::Picked;
 use super::plain::{Limited, in_vector};
-use super::take::Picked;
+use super::value::raw;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;

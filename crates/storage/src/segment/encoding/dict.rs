@@ -6,9 +6,10 @@
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::chunk::{Layout, code_bits, code_bytes};
-use super::compare::{Wanted, each_in, of_vector, put};
-use super::fixed::{Fixed, raw};
-use super::take::Picked;
+use super::interval::{Wanted, each_in};
+use super::mask::{of_vector, put};
+use super::picked::Picked;
+use super::value::{Fixed, raw};
 use crate::segment::format::Encoding;
 use tidalite_kernels::bitpack::unpack_one;
 use tidalite_kernels::{LINE_BYTES, Line, Unpacker, line_count, packed_in_range};

@@ -4,7 +4,8 @@
 //! in the set. Vectors without a wanted row are skipped, so the order of several filters determines their total cost.
 
 use super::chunk::Layout;
-use super::compare::{Interval, WORDS, fits};
+use super::interval::{Interval, fits};
+use super::mask::WORDS;
 use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, packed, to_column};
 use crate::segment::buffer::values_in;
