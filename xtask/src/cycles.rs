@@ -16,18 +16,11 @@ use modules::{Arrow, Crate, shown};
 
 /// Crates that have cycles, with the largest number of files in one component. The numbers may only decrease.
 const ALLOWED: &[(&str, usize)] = &[
-    ("frames", 4),
-    ("ingest", 5),
-    ("jit", 2),
-    ("kernels", 3),
-    ("memory", 2),
-    ("operators", 3),
     ("query", 239),
     ("server", 16),
+    // The types of the syntax tree contain one another: an expression has queries, a query has expressions.
     ("sql", 8),
-    ("storage", 23),
     ("tidalite", 33),
-    ("types", 2),
 ];
 /// Arrows listed in an offence.
 const ARROWS_SHOWN_MAX: usize = 30;
