@@ -19,7 +19,7 @@ mod tests;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::{Field, SchemaRef};
 use arrow::ipc::{self, MessageHeader, MetadataVersion};
 use compression::Decompressor;
 pub use error::IpcError;
