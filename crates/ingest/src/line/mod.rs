@@ -36,7 +36,7 @@ pub use options::LineOptions;
 use outcome::{Parsed, Stop, bad};
 pub use partial::{RefusedLine, ValidLines};
 use row::{Fields, RowReader, Tags};
-use series::{Known, SeriesCache, SeriesTags};
+use series::{KnownSeries, SeriesCache, SeriesTags};
 use span::LineSpan;
 use std::fmt;
 use step::{START, StepId, UNKNOWN};
@@ -345,7 +345,7 @@ impl LineParser {
 
     /// Parses a line of a known series whose fields have its table's shape.
     #[inline(always)]
-    fn known_row(&mut self, input: &[u8], start: usize, known: Known, fields: &mut Fields) -> Option<usize> {
+    fn known_row(&mut self, input: &[u8], start: usize, known: KnownSeries, fields: &mut Fields) -> Option<usize> {
         let (table, at) = (&mut self.tables[known.table as usize], start + known.text_bytes);
         if !table.shape.follows(known.last_step) {
             return None;
@@ -379,7 +379,7 @@ impl LineParser {
 
     /// Sets the tags of a row of a known series. If it fails, the line is parsed on the general path, which sets the
     /// same tags again.
-    fn set_tags(&mut self, known: Known) -> bool {
+    fn set_tags(&mut self, known: KnownSeries) -> bool {
         let table = &mut self.tables[known.table as usize];
         table.settle();
         let SeriesTags { columns, entries, ids } = self.series.tags(known);

@@ -8,7 +8,7 @@ use super::known::Known;
 use super::names::is_time_name;
 use super::records::Record;
 use super::value::{
-    BOOLEANS, COMPACT, DAY_FIRST, INTEGER, IPV4, MONTH_FIRST, NUMBER, NUMBERS, PLAIN_NUMBER, TIME, UUID, Value,
+    BOOLEANS, COMPACT, DAY_FIRST, INTEGER, IPV4, MONTH_FIRST, NUMBER, NUMBERS, PLAIN_NUMBER, TIME, UUID, ValueFacts,
     boolean_bit, epoch_bit, number_bit, value_of,
 };
 use crate::{Error, Result};
@@ -43,7 +43,7 @@ const VALUES_PER_BAD: usize = 100;
 pub(super) struct Facts {
     /// Rows with a value.
     pub values: usize,
-    /// Candidate types of every string: the intersection of `Value::bits`.
+    /// Candidate types of every string: the intersection of `ValueFacts::bits`.
     pub bits: u32,
     /// The same intersection over strings that could be times, and over strings that could be numbers.
     pub time_bits: u32,
@@ -85,8 +85,17 @@ impl Facts {
 
     fn add(&mut self, text: &str) {
         self.values += 1;
-        let Value { bits, is_true, is_false, has_time, decimals, has_short_year, is_ambiguous, is_small, is_spaced } =
-            value_of(text);
+        let ValueFacts {
+            bits,
+            is_true,
+            is_false,
+            has_time,
+            decimals,
+            has_short_year,
+            is_ambiguous,
+            is_small,
+            is_spaced,
+        } = value_of(text);
         if self.bits != 0 && self.bits & bits == 0 {
             self.breaker = Some(shown(text));
         }

@@ -6,12 +6,12 @@ use crate::{Error, Result};
 use tidalite_types::COLUMNS_MAX;
 
 /// Text of a field, and true if it was quoted.
-pub(super) type Fields = Vec<(Vec<u8>, bool)>;
+pub(super) type RecordFields = Vec<(Vec<u8>, bool)>;
 
 /// A record and its position in the sample.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
-    pub fields: Fields,
+    pub fields: RecordFields,
     pub start: usize,
     pub end: usize,
 }
