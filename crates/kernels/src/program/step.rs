@@ -24,7 +24,7 @@ pub enum Number {
 pub struct Test(pub(super) usize);
 
 impl Test {
-    /// Returns the index of the step in [`Program::steps`].
+    /// Returns the index of the step in `Program::steps`.
     #[must_use]
     pub fn step(self) -> usize {
         self.0
