@@ -27,6 +27,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite_ingest::wal::checkpoint::{self, CheckpointWriter};
 use tidalite_ingest::wal::log::make_spare;
 use tidalite_kernels::ask_for_long_turns;
+use tidalite_storage::dead::ranges_of_mask;
 use tidalite_storage::late::late_of;
 use tidalite_storage::manifest::{Change, Checkpoint, Taken};
 use tidalite_storage::merge::{MergeOptions, Merged, Threads, merge, reclaimable};

@@ -21,9 +21,8 @@ use crate::stop::Stop;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidalite::{Error, Parameter, QueryOptions, Response, SqlState};
+use tidalite::{Parameter, QueryOptions, Response, SqlState};
 
 /// Serves until the client leaves, the stop comes, or the connection is of no more use.
 pub async fn run(

@@ -14,10 +14,8 @@ use super::running::Running;
 use super::session::{IDLE, Session, Step, gone, reported};
 use super::types::Column;
 use super::values::canonical;
-use crate::budget::Share;
 use arrow::array::{Array, ArrayRef};
 use futures::StreamExt;
-use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite::{Parameter, Response, Result as Done};
 
