@@ -10,7 +10,6 @@ mod given;
 mod meaning;
 mod page;
 
-pub use error::SettingError;
 pub use given::{Given, Source};
 pub use meaning::{Config, Listen, LogFormat, OnSyncFailure, duration};
 pub use page::{effective, markdown};

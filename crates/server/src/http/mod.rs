@@ -49,7 +49,6 @@ use tokio::net::{TcpListener, TcpStream};
 pub use body::BodyLimits;
 pub use browser::AllowedHosts;
 pub use database_names::Names;
-pub use once::Once;
 pub use shared::Shared;
 
 use response::Body;
