@@ -3,7 +3,7 @@ use arrow::array::{
     BinaryViewArray, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int64Array,
     ListArray, NullArray, RunArray, StringArray, StringViewArray, StructArray, TimestampMicrosecondArray,
 };
-use arrow::datatypes::{Float64Type, Int32Type, Schema};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Schema};
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{DictionaryHandling, IpcWriteOptions, StreamWriter};
 
