@@ -1,12 +1,18 @@
 //! Automation: `cargo run -p xtask -- tidy` checks rules that no compiler checks; `… prose` counts plain words.
 //!
-//! `tidy`: crate dependencies (against the manifests), a header in every source file, no ignored tests, no sleeps in
-//! tests, no unsafe code outside of its crates, plain prose in the files of `xtask/prose_done.txt`. It prints every
-//! offence and fails if there is one. `prose [PATH…]` only reports.
+//! `tidy`: crate dependencies (against the manifests), no import cycles inside of a crate, sizes of files and functions,
+//! one definition per type name in a crate, a header in every source file, no ignored tests, no sleeps in tests, no
+//! unsafe code outside of its crates, plain prose in the files of `xtask/prose_done.txt`. It prints every offence and
+//! fails if there is one. `prose [PATH…]` and `cycles [CRATE…]` only report.
 #![forbid(unsafe_code)]
 
+mod code;
+mod crate_sources;
+mod cycles;
+mod files;
 mod prose;
 mod rooms;
+mod sizes;
 mod sources;
 
 use std::path::{Path, PathBuf};
@@ -19,19 +25,19 @@ fn main() -> ExitCode {
             prose::report(&root(), &std::env::args().skip(2).collect::<Vec<_>>());
             ExitCode::SUCCESS
         }
+        Some("cycles") => {
+            cycles::report(&root(), &std::env::args().skip(2).collect::<Vec<_>>());
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | prose [PATH…]");
+            eprintln!("usage: cargo run -p xtask -- tidy | prose [PATH…] | cycles [CRATE…]");
             ExitCode::from(2)
         }
     }
 }
 
 fn tidy() -> ExitCode {
-    let root = root();
-    let mut offences = Vec::new();
-    rooms::check(&root, &mut offences);
-    sources::check(&root, &mut offences);
-    prose::check(&root, &mut offences);
+    let offences = offences(&root());
     for offence in &offences {
         eprintln!("tidy: {offence}");
     }
@@ -41,6 +47,14 @@ fn tidy() -> ExitCode {
     }
     eprintln!("tidy: {} offences", offences.len());
     ExitCode::FAILURE
+}
+
+fn offences(root: &Path) -> Vec<String> {
+    let mut offences = Vec::new();
+    for check in [rooms::check, cycles::check, sizes::check, sources::check, prose::check] {
+        check(root, &mut offences);
+    }
+    offences
 }
 
 fn root() -> PathBuf {
@@ -53,10 +67,7 @@ fn root() -> PathBuf {
 mod tests {
     #[test]
     fn the_workspace_is_tidy() {
-        let mut offences = Vec::new();
-        super::rooms::check(&super::root(), &mut offences);
-        super::sources::check(&super::root(), &mut offences);
-        super::prose::check(&super::root(), &mut offences);
+        let offences = super::offences(&super::root());
         assert!(offences.is_empty(), "{}", offences.join("\n"));
     }
 }

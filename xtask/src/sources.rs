@@ -1,36 +1,18 @@
 //! Rules about source files that are rules about their text.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::files;
 
 /// The only rooms with unsafe code.
 const UNSAFE_ROOMS: [&str; 4] = ["kernels", "jit", "python", "memory"];
 
 pub fn check(root: &Path, offences: &mut Vec<String>) {
-    let mut files = Vec::new();
-    for folder in ["crates", "xtask", "tests", "fuzz/fuzz_targets"] {
-        collect(&root.join(folder), &mut files);
-    }
-    files.sort();
-    for path in &files {
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
-                offences.extend(file_offences(&shown, &text));
-            }
-            Err(error) => offences.push(format!("{}: {error}", path.display())),
-        }
-    }
-}
-
-fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() && entry.file_name() != "target" {
-            collect(&path, out);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            out.push(path);
+    for path in files::rust_sources(root) {
+        match fs::read_to_string(root.join(&path)) {
+            Ok(text) => offences.extend(file_offences(&path, &text)),
+            Err(error) => offences.push(format!("{path}: {error}")),
         }
     }
 }

@@ -10,6 +10,8 @@
 
 mod arrays;
 mod compression;
+mod error;
+mod limits;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -17,10 +19,12 @@ mod tests;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::{Field, SchemaRef};
 use arrow::ipc::{self, MessageHeader, MetadataVersion};
 use compression::Decompressor;
+pub use error::IpcError;
 use flatbuffers::VerifierOptions;
+pub use limits::{IpcLimits, Reserve};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,59 +34,6 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 const METADATA_BYTES_MAX: usize = 16 << 20;
 /// Maximum ratio of the size of all flatbuffer tables, with shared parts counted each time, to the metadata bytes.
 const METADATA_GROWTH_MAX: usize = 16;
-/// Maximum rows of an array: the limit that Arrow recommends for interoperability.
-pub(crate) const ROWS_MAX: i64 = i32::MAX as i64;
-
-/// Limits of the decompressed size of a stream.
-#[derive(Clone, Copy, Debug)]
-pub struct IpcLimits {
-    /// Decompressed bytes of the whole stream.
-    pub decompressed_bytes_max: usize,
-    /// Decompressed bytes for each compressed one, past the first [`IpcLimits::FREE_BYTES`].
-    pub ratio_max: usize,
-}
-
-impl IpcLimits {
-    /// Decompressed bytes without a limit of the ratio: a short column of one value compresses 30,000 to 1.
-    pub const FREE_BYTES: usize = 64 << 20;
-    /// The maximum ratio of gzip.
-    pub const RATIO_MAX: usize = 1000;
-
-    /// No limits, for streams of a server that the caller trusts.
-    #[must_use]
-    pub fn none() -> IpcLimits {
-        IpcLimits { decompressed_bytes_max: usize::MAX, ratio_max: usize::MAX }
-    }
-}
-
-/// Why a stream is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IpcError {
-    /// The bytes are not a stream of Arrow's IPC format.
-    #[error("{0}")]
-    Malformed(String),
-    /// The compressed buffers of the stream are larger than [`IpcLimits`] allows.
-    #[error("the decompressed columns of the stream are larger than {limit} bytes")]
-    TooLarge {
-        /// The limit in bytes.
-        limit: usize,
-    },
-}
-
-impl IpcError {
-    fn malformed(message: impl Into<String>) -> IpcError {
-        IpcError::Malformed(message.into())
-    }
-}
-
-impl From<arrow::error::ArrowError> for IpcError {
-    fn from(error: arrow::error::ArrowError) -> IpcError {
-        IpcError::Malformed(error.to_string())
-    }
-}
-
-/// Reserves memory with its owner before it is allocated; an error ends the stream.
-pub type Reserve<'a, E> = &'a mut dyn FnMut(usize) -> Result<(), E>;
 
 /// Decodes chunks of a stream, split anywhere, into record batches.
 #[derive(Debug)]
@@ -293,15 +244,4 @@ fn no_header() -> IpcError {
 
 fn no_schema() -> IpcError {
     IpcError::malformed("rows come before the schema")
-}
-
-/// Returns the id of the dictionary of a field.
-#[expect(deprecated, reason = "the crate arrow has no other place for it yet")]
-fn dictionary_id(field: &Field) -> Option<i64> {
-    field.dict_id()
-}
-
-/// Returns the empty dictionary of a column without values, which a stream may omit.
-fn no_values(data_type: &DataType) -> ArrayRef {
-    arrow::array::new_empty_array(data_type)
 }

@@ -7,6 +7,7 @@
 
 mod cells;
 mod escape;
+mod part;
 
 use crate::symbols::{Symbols, is_text};
 use crate::unpack::{is_packed, unpacked, without_runs};
@@ -15,6 +16,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Schema, TimeUnit as ArrowUnit};
 use cells::{Field, Symbol};
 pub use escape::{name_problem, push_escaped, push_quoted};
+use part::Part;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
@@ -54,14 +56,6 @@ pub struct LinePlan {
     symbols: Vec<Part>,
     fields: Vec<Part>,
     at: AtPart,
-}
-
-/// A column of the frame, and the text before its values, `,name=`.
-#[derive(Clone, Debug)]
-struct Part {
-    index: usize,
-    name: String,
-    prefix: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! a frame in many small pieces does not become as many runs; large ones are split, so that rows are written to disk
 //! while the next ones are converted.
 
-use crate::room::{Room, too_much};
+use crate::room::{COMMIT_BYTES_MAX, Room, too_much};
 use crate::{Error, Result, RowPlan};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -16,8 +16,6 @@ const ROWS_MIN: usize = 128 << 10;
 const ROWS_MAX: usize = 1 << 20;
 /// Size of a commit in bytes, unless all rows must be in one commit.
 const COMMIT_BYTES: usize = 64 << 20;
-/// Largest size of a commit in bytes: it is held in memory, and again in the record of the log.
-pub(crate) const COMMIT_BYTES_MAX: usize = 512 << 20;
 /// Largest number of rows of a commit, because their line numbers are held, too.
 const COMMIT_ROWS_MAX: usize = 128 << 20;
 

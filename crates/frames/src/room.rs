@@ -7,6 +7,9 @@ use crate::{Error, Result};
 use tidalite_types::ColumnType;
 use tidalite_types::column_type::Physical;
 
+/// Largest size of a commit in bytes: it is held in memory, and again in the record of the log.
+pub(crate) const COMMIT_BYTES_MAX: usize = 512 << 20;
+
 #[derive(Debug)]
 pub(crate) struct Room {
     left: usize,

@@ -21,10 +21,9 @@
 //!
 //! An existing table has its own types; the commit converts values, and rejects values that do not fit.
 
-use crate::pieces::COMMIT_BYTES_MAX;
-use crate::room::Room;
+use crate::room::{COMMIT_BYTES_MAX, Room};
 use crate::symbols::{Symbols, is_text};
-use crate::values::column;
+use crate::values::{Planned, column};
 use crate::{Error, Result, lists};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit as ArrowUnit};
@@ -49,19 +48,6 @@ pub struct RowPlan {
     columns: Vec<Planned>,
     /// Index in `columns`.
     designated: Option<usize>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Planned {
-    /// Index in the frame.
-    pub index: usize,
-    /// Name in the frame.
-    pub name: String,
-    /// Name in the table.
-    pub stored_name: String,
-    pub column_type: ColumnType,
-    pub nan_is_null: bool,
-    pub is_designated: bool,
 }
 
 impl RowPlan {

@@ -2,7 +2,6 @@
 
 use crate::digits::push_decimal;
 use crate::room::Room;
-use crate::rows::Planned;
 use crate::texts::{dictionary_symbols, push, symbols, views};
 use crate::unpack::{unpacked, without_runs};
 use crate::{Error, Result, lists};
@@ -17,6 +16,19 @@ use arrow::datatypes::{
 use tidalite_types::column_type::Physical;
 use tidalite_types::time::days_from_civil;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    /// Index in the frame.
+    pub index: usize,
+    /// Name in the frame.
+    pub name: String,
+    /// Name in the table.
+    pub stored_name: String,
+    pub column_type: ColumnType,
+    pub nan_is_null: bool,
+    pub is_designated: bool,
+}
 
 /// Converts an array to a column of a batch. `rows_before` is the number of earlier rows of the frame.
 pub(crate) fn column(array: &ArrayRef, planned: &Planned, rows_before: u64, room: &mut Room) -> Result<BatchColumn> {

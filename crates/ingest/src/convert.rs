@@ -28,10 +28,13 @@
 
 pub(crate) mod decimal;
 pub(crate) mod json;
+mod problem;
 pub(crate) mod text;
 
 use decimal::{decimal_values, fit, parse_decimal};
 use hashbrown::HashMap;
+use problem::Failure;
+pub(crate) use problem::Problem;
 use std::borrow::Cow;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
@@ -80,20 +83,6 @@ pub fn type_of_new_column(batch_type: ColumnType) -> ColumnType {
         other => other,
     }
 }
-
-/// Reason why a value cannot be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
-    Type,
-    Range,
-    Digits,
-    Syntax,
-    Depth,
-    Room,
-}
-
-/// A row and its problem.
-type Failure = (usize, Problem);
 
 fn message(column: &BatchColumn, row: usize, to: ColumnType, problem: Problem) -> String {
     let value = text::shown(column, row);

@@ -5,7 +5,6 @@
 //! validity bits of the columns of its stage as its argument of rows states, and writes a bit per row; [`Code::retain`]
 //! checks that they exist.
 
-use crate::COLUMNS_MAX;
 use crate::emit::{ROWS, emit};
 use crate::stages::Stage;
 use cranelift_codegen::ir::AbiParam;
@@ -20,6 +19,9 @@ use std::sync::{Mutex, PoisonError};
 use tidalite_kernels::Mask;
 use tidalite_kernels::bitpack::VECTOR;
 use tidalite_kernels::program::{Columns, Kind, Program, SPAN};
+
+/// Programs with more columns are not compiled.
+pub(crate) const COLUMNS_MAX: usize = 32;
 
 /// Signature of the functions; see [`emit`].
 type Loop = unsafe extern "C" fn(*const *const u8, *const *const u8, u64, u64, *mut u8);

@@ -15,13 +15,11 @@ mod code;
 mod emit;
 mod stages;
 
-use code::Code;
+use code::{COLUMNS_MAX, Code};
 use stages::Stage;
 use tidalite_kernels::Mask;
 use tidalite_kernels::program::{Columns, Program, Room, Step, Stopped, Unread};
 
-/// Programs with more columns are not compiled.
-pub const COLUMNS_MAX: usize = 32;
 /// Smallest number of calculating or comparing steps. With fewer steps, unpacking the columns takes most of the time:
 /// compiling the comparison of a sum of two columns with a constant saves a tenth.
 const STEPS_MIN: usize = 3;

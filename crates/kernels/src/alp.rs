@@ -98,9 +98,9 @@ pub fn unpack<T: Decimal>(
     unsafe { out.set_len(out.len() + rows) }
 }
 
-type Room<T> = [MaybeUninit<T>];
+type UninitSlice<T> = [MaybeUninit<T>];
 
-fn unpack_any<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+fn unpack_any<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut UninitSlice<T>) {
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
         // SAFETY: `has_fma` returned true, so the processor has the features.
@@ -109,7 +109,7 @@ fn unpack_any<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i6
     unpack_plain(words, lines, width, of, out);
 }
 
-fn unpack_plain<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+fn unpack_plain<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut UninitSlice<T>) {
     let rows = out.len();
     match width {
         0 => out.fill(MaybeUninit::new(value(of.0, of.1))),
@@ -128,7 +128,7 @@ fn unpack_plain<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (
     }
 }
 
-fn values_plain<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut Room<T>) {
+fn values_plain<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut UninitSlice<T>) {
     out.iter_mut().zip(distances).for_each(|(out, x)| _ = out.write(value(base.wrapping_add(x as i64), scale)));
 }
 
@@ -140,7 +140,7 @@ fn has_fma() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn unpack_fma<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut Room<T>) {
+fn unpack_fma<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i64, i8), out: &mut UninitSlice<T>) {
     let rows = out.len();
     match width {
         0 => out.fill(MaybeUninit::new(value(of.0, of.1))),
@@ -162,7 +162,7 @@ fn unpack_fma<T: Decimal>(words: &mut Words, lines: &[Line], width: u32, of: (i6
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn values_fma<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut Room<T>) {
+fn values_fma<T: Decimal>(distances: impl Iterator<Item = u64>, (base, scale): (i64, i8), out: &mut UninitSlice<T>) {
     let (hi, lo) = factor_fma(scale);
     let base = base.wrapping_add(MAGIC_BITS);
     for (out, x) in out.iter_mut().zip(distances) {

@@ -12,6 +12,7 @@ mod dense;
 mod digits;
 mod few;
 pub mod fold;
+mod group_key;
 mod keys;
 pub mod planes;
 mod runs;
@@ -19,5 +20,6 @@ pub mod table;
 
 pub use digits::{DigitWords, Digits};
 pub use fold::{Fold, FoldInput, FoldValues, Folds, Pick, float_of_order, order_of_float};
+pub use group_key::GroupKey;
 pub use planes::{GroupPlanes, add_codes, extend_bytes, run_ends};
-pub use table::{GroupKey, GroupTable, by_partition};
+pub use table::{GroupTable, by_partition};

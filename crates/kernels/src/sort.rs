@@ -36,7 +36,7 @@ pub fn sort_permutation(keys: &[i64]) -> Vec<u32> {
 #[inline(always)]
 fn sort(keys: &[i64], tell: impl FnMut(u32, u32)) {
     let Some((lo, hi)) = crate::min_max(keys) else { return };
-    let step = Step::of(keys, lo);
+    let step = Divisor::of(keys, lo);
     let key_bits = 64 - step.steps(hi.wrapping_sub(lo) as u64).leading_zeros();
     let row_bits = 64 - (keys.len() as u64 - 1).leading_zeros();
     let keys = keys.iter().map(|key| step.steps(key.wrapping_sub(lo) as u64));
@@ -52,7 +52,7 @@ fn sort(keys: &[i64], tell: impl FnMut(u32, u32)) {
 /// The common divisor of all distances of keys. For whole seconds in nanoseconds, division by the step leaves less than
 /// half of the bits and of the passes.
 #[derive(Clone, Copy)]
-struct Step {
+struct Divisor {
     /// Exponent of the power of two in the step.
     twos: u32,
     /// Inverse of the odd factor modulo 2^64: the product with an exact multiple is the quotient,
@@ -64,20 +64,20 @@ struct Step {
 /// Smaller steps save no pass.
 const STEP_MIN: u64 = 1 << DIGIT_BITS;
 
-impl Step {
-    const ONE: Step = Step { twos: 0, inverse: 1, quotient_max: u64::MAX };
+impl Divisor {
+    const ONE: Divisor = Divisor { twos: 0, inverse: 1, quotient_max: u64::MAX };
 
-    fn of(keys: &[i64], lo: i64) -> Step {
+    fn of(keys: &[i64], lo: i64) -> Divisor {
         let distance = |key: &i64| key.wrapping_sub(lo) as u64;
-        let Some(mut at) = keys.iter().position(|key| *key != lo) else { return Step::ONE };
+        let Some(mut at) = keys.iter().position(|key| *key != lo) else { return Divisor::ONE };
         let mut step = 0;
         // Only distances that are not multiples reduce the step. After a few reductions the step is final or too small.
         loop {
             step = greatest_common_divisor(step, distance(&keys[at]));
             if step < STEP_MIN {
-                return Step::ONE;
+                return Divisor::ONE;
             }
-            let by = Step::new(step);
+            let by = Divisor::new(step);
             match keys[at..].iter().position(|key| !by.divides(distance(key))) {
                 Some(other) => at += other,
                 None => return by,
@@ -85,12 +85,12 @@ impl Step {
         }
     }
 
-    fn new(step: u64) -> Step {
+    fn new(step: u64) -> Divisor {
         let twos = step.trailing_zeros();
         let odd = step >> twos;
         // Newton's iteration doubles the number of correct bits; the square of an odd number has three correct bits.
         let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
-        Step { twos, inverse, quotient_max: u64::MAX / step }
+        Divisor { twos, inverse, quotient_max: u64::MAX / step }
     }
 
     /// Returns true if a distance is a multiple, without a division (Warren, Hacker's Delight, 10-17).

@@ -1,8 +1,8 @@
-//! The memory budget of the process, and the measures above it.
+//! Measures when memory is short: caches shrink, the largest statement stops.
 
+use crate::limit::budget;
 use crate::resident::{excess, overhead};
 use crate::tracker::used;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,6 @@ const SOFT_PERCENT: usize = 90;
 /// A stopped statement has this long to free its memory before another one is stopped.
 const GRACE: Duration = Duration::from_millis(500);
 
-static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
 static STATE: Mutex<State> = Mutex::new(State { caches: Vec::new(), statements: Vec::new(), last_stop: None });
 
 struct State {
@@ -32,17 +31,6 @@ pub trait Stop: Send + Sync {
     fn bytes(&self) -> usize;
     /// Stops the statement. `budget` is the number of bytes that the process may use.
     fn stop(&self, budget: usize);
-}
-
-/// Sets the number of live bytes that the process may use.
-pub fn set_budget(bytes: usize) {
-    BUDGET.store(bytes, Relaxed);
-}
-
-/// Returns the number of live bytes that the process may use.
-#[must_use]
-pub fn budget() -> usize {
-    BUDGET.load(Relaxed)
 }
 
 /// Returns true if the live bytes exceed the budget, or the resident size exceeds the hard limit above it.
@@ -116,8 +104,9 @@ pub fn stop_largest() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::set_budget;
     use crate::{Tracker, check_resident};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
     struct Statement(usize, AtomicBool);
 

@@ -28,12 +28,12 @@
 
 mod allocator;
 mod budget;
+mod limit;
 mod resident;
 mod tracker;
 
 pub use allocator::CountingAllocator;
-pub use budget::{
-    Reclaim, Stop, budget, has_room, is_over_budget, reclaim, register_reclaim, register_stop, set_budget, stop_largest,
-};
+pub use budget::{Reclaim, Stop, has_room, is_over_budget, reclaim, register_reclaim, register_stop, stop_largest};
+pub use limit::{budget, set_budget};
 pub use resident::{check_resident, purge, resident_bytes};
 pub use tracker::{Tracker, is_counting, reassign, tracked, used};

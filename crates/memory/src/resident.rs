@@ -1,6 +1,6 @@
 //! The resident size of the process: live bytes, freed pages that the allocator keeps, and fragmentation.
 
-use crate::budget::budget;
+use crate::limit::budget;
 use crate::tracker::used;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -5,9 +5,11 @@
 
 mod number;
 mod strip;
+mod style;
 mod time;
 
 pub use strip::{Marks, Strips};
+pub use style::Style;
 
 use crate::digits::{push_hex, push_i64, push_uuid};
 use crate::json::push_str;
@@ -25,20 +27,6 @@ use number::{push_f32, push_f64};
 use tidalite::types::Interval;
 use tidalite::types::TimeUnit as Unit;
 use time::Minute;
-
-/// How values are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// `long_quotes` puts 64-bit integers in quotes, for readers that have only doubles; `not_finite_quotes` writes
-    /// NaN and the infinities as text in quotes instead of null.
-    Json {
-        long_quotes: bool,
-        not_finite_quotes: bool,
-    },
-    Csv,
-    /// For people; NULL is empty.
-    Text,
-}
 
 /// The values of one column of one batch.
 pub struct Cells<'a> {

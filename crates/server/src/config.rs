@@ -5,12 +5,13 @@
 //!
 //! Always: `--help`, `tidalite config` and `docs/configuration.md` come from [`SETTINGS`] and nowhere else.
 
+mod error;
 mod given;
 mod meaning;
 mod page;
 
 pub use given::{Given, Source};
-pub use meaning::{Config, Listen, LogFormat, OnSyncFailure, SettingError, duration};
+pub use meaning::{Config, Listen, LogFormat, OnSyncFailure, duration};
 pub use page::{effective, markdown};
 
 /// One thing that can be set. Its environment variable is `TIDALITE_` and the key in capitals with `_` for `.`.

@@ -1,6 +1,6 @@
 //! `tidalite completions` and `tidalite man`: files for packages, generated from the definition of the command line.
 
-use crate::cli::fail;
+use crate::process::fail;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 use std::io;

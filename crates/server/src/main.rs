@@ -1,6 +1,6 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
-//! Reading order: [`cli`] command line; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log;
+//! Reading order: [`cli`] command line, [`process`] what commands share; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log;
 //! [`accept`], [`http`], [`pgwire`], [`ilp`], [`health`] ports, [`socket`] and [`tls`] connections; [`lines`] line
 //! protocol; [`answer`], [`cells`], [`digits`], [`json`] result rows; [`errors`] error responses; [`auth`], [`logins`],
 //! [`budget`], [`counters`], [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and
@@ -35,6 +35,7 @@ mod logging;
 mod logins;
 mod memory;
 mod pgwire;
+mod process;
 mod restart;
 mod results;
 mod serve;

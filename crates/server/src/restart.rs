@@ -83,7 +83,7 @@ pub fn failed_start(message: &str) -> ExitCode {
     let is_again = restarts.count > 0 && now().saturating_sub(restarts.first) < PERIOD.as_secs();
     if !is_again {
         logging::flush();
-        return crate::cli::fail(1, message);
+        return crate::process::fail(1, message);
     }
     tracing::error!(message, "the start failed");
     begin_again()

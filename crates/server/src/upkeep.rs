@@ -3,8 +3,8 @@
 //! Exit codes: 0 well, 1 problems were found or it failed, 2 it could not be done at all (asked for wrongly, the folder
 //! in use). Progress goes to standard error when that is a terminal; answers to standard output.
 
-use crate::cli::fail;
 use crate::errors::with_hint;
+use crate::process::fail;
 use crate::shell::target::{Access, Answer, Target};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::io::IsTerminal;

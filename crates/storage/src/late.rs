@@ -8,7 +8,6 @@
 //!
 //! Invariant: a row in a segment that is not late arrived before every row of equal timestamp in a late segment.
 
-use crate::merge::tied_end;
 use crate::segment::reader::SegmentMeta;
 use crate::{Segment, TableSnapshot};
 use std::sync::Arc;
@@ -148,6 +147,16 @@ pub fn mark_late(existing: &[Arc<Segment>], loaded: &mut [SegmentMeta]) {
             loaded[at].is_late = item.is_late;
         }
     }
+}
+
+/// Returns the end of the segments that must be rewritten if the segments before `end` are.
+///
+/// These are also the following segments in which all rows have the last timestamp of the previous ones. The order
+/// among such segments is the order of their numbers, and new segments have greater numbers.
+#[must_use]
+pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
+    let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
+    end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
 }
 
 #[cfg(test)]

@@ -23,61 +23,49 @@ use crate::segment::reader::SegmentMeta;
 use crate::segment::store::SEGMENTS_FOLDER;
 use crate::segment::{Effort, SegmentStore};
 use crate::{Damage, Error, Result, Segment, TableSnapshot};
-use alive::{Origin, alive, with_rows};
+use alive::{alive, with_rows};
 use clusters::Cluster;
-use compact::Compacted;
-use new_rows::{NewRows, ORDERED_ROWS_MIN};
+use job::Job;
+use merged::Origin;
+use new_rows::NewRows;
 use old_rows::OldRows;
 use pieces::{BlockPlan, Piece, row_count, split, split_evenly};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use threads::{ORDERED_ROWS_MIN, for_each};
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, SegmentId};
-use write::{SegmentPlan, for_each, write_segments};
+use write::{SegmentPlan, Writing, write_segments};
 
 mod alive;
 mod build;
+mod by_arrival;
 mod clusters;
 mod compact;
+mod job;
+mod merged;
 mod new_rows;
 mod old_rows;
 mod pieces;
 mod seal;
+mod threads;
 mod write;
 
 pub use alive::reclaimable;
-pub use clusters::{LATE_ROWS_MIN, tied_end};
+pub use clusters::LATE_ROWS_MIN;
 pub use compact::compact;
+pub use job::SEGMENT_ROWS_MAX;
+pub use merged::Merged;
 pub use seal::seal;
-pub use write::Threads;
+pub use threads::Threads;
 
 /// Largest number of text bytes of one column in a block: half of the range that views can address, as a safety margin.
 const TEXT_BYTES_MAX: usize = 1 << 30;
-
-/// Largest number of rows of a segment.
-///
-/// It is also the largest number of rows that one late row causes a merge to rewrite.
-pub const SEGMENT_ROWS_MAX: usize = 16 * BLOCK_ROWS;
 
 /// Represents rows of a table without columns. No table has so many columns that one gets this id.
 const NOBODYS_COLUMN: (ColumnId, ColumnType) = (ColumnId(u32::MAX - 1), ColumnType::Boolean);
 /// Largest number of newest rows in a tail segment. More rows would be most of the table.
 const TAIL_ROWS_MAX: usize = SEGMENT_ROWS_MAX / 2;
-
-#[derive(Debug, Default)]
-pub struct Merged {
-    pub added: Vec<Arc<Segment>>,
-    pub removed: Vec<Arc<Segment>>,
-    pub staged_rows: u64,
-    /// Rows of `removed` that were rewritten.
-    pub rewritten_rows: u64,
-    pub written_bytes: u64,
-    /// Errors of unreadable segments into which new rows fall. These rows are in segments next to them.
-    pub damaged: Vec<Error>,
-    origins: Vec<Origin>,
-    new: Option<NewRows>,
-    compacted: Option<Compacted>,
-}
 
 /// Options of a merge.
 #[derive(Clone, Copy)]
@@ -127,31 +115,6 @@ pub fn merge(
         }
         damaged.push(error);
     }
-}
-
-/// Destination and threads of the segments.
-struct Writing<'a> {
-    store: &'a Arc<SegmentStore>,
-    threads: Threads<'a>,
-    effort: Effort,
-    is_cancelled: &'a (dyn Fn() -> bool + Sync),
-}
-
-impl Writing<'_> {
-    fn check_cancelled(&self) -> Result<()> {
-        let error = || Error::new(tidalite_types::ErrorKind::Unavailable, "it was given up for now".to_owned());
-        if (self.is_cancelled)() { Err(error()) } else { Ok(()) }
-    }
-}
-
-struct Job<'a> {
-    table: &'a TableSnapshot,
-    reclaim: &'a [SegmentId],
-    new: NewRows,
-    tail_from: Option<i64>,
-    late_rows_min: usize,
-    /// Errors of segments that stay unchanged.
-    damaged: &'a [Error],
 }
 
 /// The planned result of a cluster.

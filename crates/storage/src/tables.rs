@@ -23,7 +23,7 @@ pub struct Tables {
 #[derive(Clone, Debug, Default)]
 pub struct Versions {
     names: HashMap<String, TableId>,
-    tables: BTreeMap<TableId, Entry>,
+    tables: BTreeMap<TableId, TableEntry>,
     /// The last visible commit.
     txn: Txn,
     staged: Staged,
@@ -47,7 +47,7 @@ impl Staged {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct TableEntry {
     version: Arc<TableSnapshot>,
     /// Runs with commits up to this one are being merged and must not change.
     frozen: Txn,
@@ -163,7 +163,7 @@ impl Versions {
         self.staged.rows += staged.rows;
         self.staged.bytes += staged.bytes;
         self.names.insert(fold_name(&version.schema.name), version.id);
-        self.tables.insert(version.id, Entry { version, frozen, holds: 0 });
+        self.tables.insert(version.id, TableEntry { version, frozen, holds: 0 });
     }
 
     /// Rebuilds the index of table names, see `Catalog::index_names` of the `ingest` crate.
@@ -194,7 +194,7 @@ impl Versions {
     }
 
     /// Changes a table's version and updates the size of staged rows.
-    fn replace(&mut self, id: TableId, change: impl FnOnce(&mut Entry, TableSnapshot) -> TableSnapshot) {
+    fn replace(&mut self, id: TableId, change: impl FnOnce(&mut TableEntry, TableSnapshot) -> TableSnapshot) {
         let Some(entry) = self.tables.get_mut(&id) else { return };
         let before = Staged::of(&entry.version.runs);
         let version = TableSnapshot::clone(&entry.version);
@@ -214,7 +214,7 @@ impl Versions {
     ) {
         self.names.insert(fold_name(&schema.name), id);
         let version = TableSnapshot { txn, segments: Arc::new(segments), symbols, ..TableSnapshot::empty(id, schema) };
-        self.tables.insert(id, Entry { version: Arc::new(version), frozen: Txn(0), holds: 0 });
+        self.tables.insert(id, TableEntry { version: Arc::new(version), frozen: Txn(0), holds: 0 });
     }
 
     pub fn drop_table(&mut self, id: TableId) {

@@ -8,15 +8,21 @@
 //! then the file is removed. Crash: possible at any point; the next repair completes the work. A dry run does
 //! everything on an overlay in memory.
 
+mod chunk;
 mod log;
+mod quarantine;
+mod report;
 mod staged;
 mod symbols;
 
 use crate::check::{GoOn, of_segment, tables};
 use crate::{Error, ErrorKind, Result, folder};
+use quarantine::{QUARANTINE, Quarantine};
+use report::beyond_repair;
+pub use report::{Lost, RepairReport};
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tidalite_ingest::recover::recover;
@@ -32,33 +38,6 @@ use tidalite_storage::snapshot::partition_name;
 use tidalite_storage::{Bounds, Segment, TableSnapshot};
 use tidalite_types::time::format_timestamp;
 use tidalite_types::{ColumnId, SegmentId, TimeUnit, Txn};
-
-pub(crate) const QUARANTINE: &str = "quarantine";
-/// Size in bytes of the pieces of a copy.
-const PIECE_BYTES: usize = 1 << 20;
-
-/// Lost rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
-    pub table: String,
-    /// Name in SHOW PARTITIONS; empty if rows of several partitions are lost.
-    pub partition: String,
-    /// First and last timestamp that the rows can have, as text; empty if unknown.
-    pub from: String,
-    pub to: String,
-    pub rows: u64,
-    /// The affected file, or commits of the log.
-    pub of: String,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct RepairReport {
-    /// Completed steps, one line each.
-    pub done: Vec<String>,
-    pub lost: Vec<Lost>,
-    /// Location of the damaged files within the data folder; empty if there are none.
-    pub quarantine: String,
-}
 
 /// Repairs a folder that no process uses; with `is_dry` only reports the steps.
 ///
@@ -82,7 +61,7 @@ pub(crate) fn repair_files(fs: &Arc<dyn Fs>, stamp: &str, go_on: GoOn<'_>) -> Re
     let Some(found) = found else {
         return Err(Error::new(ErrorKind::NotFound, "this is no data folder: it has no manifest"));
     };
-    let aside = Aside { fs: fs.clone(), folder: format!("{QUARANTINE}/{stamp}") };
+    let aside = Quarantine { fs: fs.clone(), folder: format!("{QUARANTINE}/{stamp}") };
     let mut report = RepairReport::default();
     let missing = manifest::missing_files(&**fs, &found.state);
     if found.torn_bytes > 0 {
@@ -126,83 +105,11 @@ fn state(fs: &Arc<dyn Fs>) -> Result<State> {
     found.map(|f| f.state).ok_or_else(|| Error::new(ErrorKind::Internal, "the manifest is gone"))
 }
 
-const CHUNK_HEADER: usize = 8;
-
-/// Encodes a chunk of symbol files and checkpoints: length and checksum, then the bytes.
-fn chunk(payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
-    bytes.extend(crc32c::crc32c(payload).to_le_bytes());
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
-/// Returns the payload of a complete chunk that begins at `at`.
-fn chunk_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let header = bytes.get(at..at + CHUNK_HEADER)?;
-    let word = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
-    let payload = bytes.get(at + CHUNK_HEADER..)?.get(..word(0) as usize)?;
-    (!payload.is_empty() && crc32c::crc32c(payload) == word(4)).then_some(payload)
-}
-
-fn beyond_repair(what: &str) -> Error {
-    let mut error = Error::new(ErrorKind::Corrupt, format!("this cannot be repaired: {what}"));
-    error.hint = Some("restore a backup; the folder was left as it is".to_owned());
-    error
-}
-
-/// The quarantine of damaged files.
-pub(crate) struct Aside {
-    fs: Arc<dyn Fs>,
-    folder: String,
-}
-
-impl Aside {
-    /// Copies a file, if it exists, with a text that states the reason. Durable on return.
-    pub(crate) fn keep(&self, path: &Path, why: &str, report: &mut RepairReport) -> Result<()> {
-        report.quarantine.clone_from(&self.folder);
-        let fs = &*self.fs;
-        let io = |action: &str, path: &Path, e| Error::from(tidalite_storage::Error::io(action, path, e));
-        let to = Path::new(&self.folder).join(path);
-        let dir = to.parent().unwrap_or(Path::new("")).to_owned();
-        fs.create_dir_all(&dir).map_err(|e| io("create", &dir, e))?;
-        let mut text = to.clone().into_os_string();
-        text.push(".txt");
-        self.write(&PathBuf::from(text), &mut why.as_bytes().chunks(PIECE_BYTES).map(|piece| Ok(piece.to_vec())))?;
-        if let Ok(file) = fs.open(path) {
-            let len = file.len().map_err(|e| io("read", path, e))?;
-            let pieces = (0..len).step_by(PIECE_BYTES).map(|at| {
-                let mut piece = vec![0; (len - at).min(PIECE_BYTES as u64) as usize];
-                // Unreadable bytes are zeros in the copy.
-                if file.read_exact_at(&mut piece, at).is_err() {
-                    piece.fill(0);
-                }
-                Ok(piece)
-            });
-            self.write(&to, &mut { pieces })?;
-        }
-        dir.ancestors().try_for_each(|dir| fs.sync_dir(dir).map_err(|e| io("sync", dir, e)))
-    }
-
-    fn write(&self, to: &Path, pieces: &mut dyn Iterator<Item = Result<Vec<u8>>>) -> Result<()> {
-        let io = |action: &str, e| Error::from(tidalite_storage::Error::io(action, to, e));
-        // A file of an interrupted attempt.
-        let _ = self.fs.remove(to);
-        let file = self.fs.create(to).map_err(|e| io("create", e))?;
-        let mut at = 0;
-        for piece in pieces {
-            let piece = piece?;
-            file.write_all_at(&piece, at).map_err(|e| io("write", e))?;
-            at += piece.len() as u64;
-        }
-        file.sync().map_err(|e| io("sync", e))
-    }
-}
-
 /// Replaces damaged or missing segments by their intact blocks.
 fn segments(
     fs: &Arc<dyn Fs>,
     tables: &[Arc<TableSnapshot>],
-    aside: &Aside,
+    aside: &Quarantine,
     report: &mut RepairReport,
     go_on: GoOn<'_>,
 ) -> Result<()> {
@@ -245,7 +152,7 @@ fn replace(
     segment: &Segment,
     verified: &Verified,
     unused: SegmentId,
-    aside: &Aside,
+    aside: &Quarantine,
     report: &mut RepairReport,
 ) -> Result<()> {
     let path = segment.path();

@@ -10,6 +10,7 @@
 mod commit;
 mod frozen;
 mod host;
+mod isolation;
 mod memory;
 mod net;
 mod overlay;
@@ -17,30 +18,17 @@ mod pinned;
 
 use crate::copy::{Copy, CopyIn};
 use crate::session::Sessions;
-use crate::{Database, Described, Error, ErrorKind, QueryOptions, Response, Result, SqlState};
+use crate::{Database, Described, QueryOptions, Response, Result};
 pub(crate) use frozen::FrozenHost;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 pub(crate) use host::TransactionHost;
+pub use isolation::Isolation;
+pub(crate) use isolation::not_in_transaction;
 pub(crate) use memory::Memory;
 use std::sync::Arc;
 use tidalite_types::pg_type::PgType;
 use tidalite_types::{Batch, Command, Txn};
-
-/// Isolation level: the visibility of other commits, and the conflicts that abort a transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Isolation {
-    /// Each statement reads all earlier commits until the transaction writes; afterwards as
-    /// [`Isolation::RepeatableRead`].
-    ReadCommitted,
-    /// All statements read the database as of the first statement.
-    ///
-    /// If two transactions change the same row, the commit of the second transaction fails.
-    #[default]
-    RepeatableRead,
-    /// As [`Isolation::RepeatableRead`]; a writing transaction also fails if a table that was read changed.
-    Serializable,
-}
 
 /// An open transaction; clones share it. Statements of one transaction run one after another.
 #[derive(Clone, Debug)]
@@ -172,10 +160,4 @@ impl Transaction {
     pub fn release(&self, name: &str) -> Result<()> {
         self.host.release(name)
     }
-}
-
-/// Returns the error of a statement that cannot run inside a transaction.
-pub(crate) fn not_in_transaction(what: &str) -> Error {
-    let message = format!("{what} cannot run inside a transaction block");
-    Error::new(ErrorKind::Invalid, message).with_code(SqlState::ACTIVE_SQL_TRANSACTION)
 }

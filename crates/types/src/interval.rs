@@ -69,14 +69,6 @@ impl IntervalField {
 }
 
 impl Interval {
-    /// Parses an interval; `fields` are the fields that follow the literal.
-    ///
-    /// # Errors
-    /// Fails if the text is not an interval, or a part exceeds its range.
-    pub fn parse(text: &str, fields: Option<IntervalFields>) -> Result<Interval, IntervalError> {
-        parse::interval(text, fields)
-    }
-
     /// Returns the length in nanoseconds, with months of 30 days, by which PostgreSQL compares intervals.
     #[must_use]
     pub fn total_nanos(self) -> i128 {

@@ -1,5 +1,7 @@
 //! Comments of a Rust source; strings, characters and lifetimes are skipped.
 
+use crate::code::skipped_len;
+
 /// Comments with the number of their first line, counted from 1. Comments of the same kind on consecutive lines of
 /// their own are one comment.
 pub fn comments(source: &str) -> Vec<(usize, String)> {
@@ -25,49 +27,19 @@ pub fn comments(source: &str) -> Vec<(usize, String)> {
             open = if is_alone { (marker, line + 1) } else { ("", 0) };
             text.len()
         } else if rest.starts_with("/*") {
-            let taken = rest.find("*/").map_or(rest.len(), |end| end + 2);
+            let taken = skipped_len(rest, None);
             out.push((line, rest[2..taken].trim_end_matches("*/").to_owned()));
             taken
         } else {
-            code_len(rest, source[..at].chars().next_back())
+            match skipped_len(rest, source[..at].chars().next_back()) {
+                0 => rest.chars().next().map_or(1, char::len_utf8),
+                literal => literal,
+            }
         };
         line += rest[..taken].matches('\n').count();
         at += taken;
     }
     out
-}
-
-/// Length of the literal, or of the one character, at the start of `code`.
-fn code_len(code: &str, before: Option<char>) -> usize {
-    let is_word_start = !before.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    if is_word_start {
-        let raw = code.strip_prefix("br").or(code.strip_prefix('r'));
-        let hashes = raw.map_or(0, |raw| raw.len() - raw.trim_start_matches('#').len());
-        if let Some(text) = raw.and_then(|raw| raw[hashes..].strip_prefix('"')) {
-            let start = code.len() - text.len();
-            let end = format!("\"{}", "#".repeat(hashes));
-            return text.find(&end).map_or(code.len(), |found| start + found + end.len());
-        }
-    }
-    match code.chars().next() {
-        Some('"') => quoted_len(code, '"'),
-        // A character, not a lifetime: escaped, or closed after one character.
-        Some('\'') if code[1..].starts_with('\\') || code[1..].chars().nth(1) == Some('\'') => quoted_len(code, '\''),
-        first => first.map_or(1, char::len_utf8),
-    }
-}
-
-fn quoted_len(code: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    for (at, c) in code.char_indices().skip(1) {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            _ if c == quote => return at + 1,
-            _ => {}
-        }
-    }
-    code.len()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 //! the alignment of values is reserved first. `ArrayData` checks the values.
 
 use super::compression::{Codec, Decompressor};
-use super::{IpcError, ROWS_MAX, Reserve, dictionary_id, no_values};
+use super::error::IpcError;
+use super::limits::{ROWS_MAX, Reserve};
+use super::schema::dictionary_id;
 use arrow::array::{ArrayData, ArrayRef, BufferSpec, RecordBatch, RecordBatchOptions, layout, make_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
@@ -169,4 +171,9 @@ fn alignment(spec: &BufferSpec) -> usize {
         BufferSpec::FixedWidth { alignment, .. } => *alignment,
         BufferSpec::VariableWidth | BufferSpec::BitMap | BufferSpec::AlwaysNull => 1,
     }
+}
+
+/// Returns the empty dictionary of a column without values, which a stream may omit.
+fn no_values(data_type: &DataType) -> ArrayRef {
+    arrow::array::new_empty_array(data_type)
 }

@@ -3,7 +3,8 @@
 //! A buffer begins with its decompressed length (8 bytes, signed; −1 when it is not compressed). The claimed length is
 //! checked and reserved before memory is allocated, and limits the bytes that are written.
 
-use super::{IpcError, IpcLimits, Reserve};
+use super::error::IpcError;
+use super::limits::{IpcLimits, Reserve};
 use arrow::buffer::Buffer;
 use arrow::ipc::{BodyCompression, BodyCompressionMethod, CompressionType};
 use std::fmt;

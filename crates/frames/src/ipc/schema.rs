@@ -1,6 +1,6 @@
 //! The schema of a stream. The crate `arrow` panics at an unknown type; this module returns an error.
 
-use super::{IpcError, dictionary_id};
+use super::error::IpcError;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, Schema, TimeUnit, UnionFields, UnionMode};
 use arrow::ipc::{self, DateUnit, Endianness, Precision, Type};
 use std::collections::HashMap;
@@ -213,4 +213,10 @@ fn unit(unit: ipc::TimeUnit) -> Option<TimeUnit> {
         ipc::TimeUnit::NANOSECOND => TimeUnit::Nanosecond,
         _ => return None,
     })
+}
+
+/// Returns the id of the dictionary of a field.
+#[expect(deprecated, reason = "the crate arrow has no other place for it yet")]
+pub(super) fn dictionary_id(field: &Field) -> Option<i64> {
+    field.dict_id()
 }

@@ -1,7 +1,7 @@
 //! Writes the values of one column as text, row by row.
 
-use super::Part;
 use super::escape::{is_unescaped, push_escaped, push_quoted, push_unescaped};
+use super::part::Part;
 use crate::digits::push_decimal;
 use crate::room::Room;
 use crate::texts::Texts;

@@ -1,6 +1,6 @@
 //! Decimals: an integer and the number of its digits after the point.
 
-use super::Problem;
+use super::problem::Problem;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{ColumnType, Values};
 

@@ -1,6 +1,6 @@
 //! Validates JSON by RFC 8259. The text itself is stored.
 
-use super::Problem;
+use super::problem::Problem;
 
 /// Arrays and objects within each other; deeper ones would take the stack. `door::batches` of the crate `query` has the
 /// same limit.

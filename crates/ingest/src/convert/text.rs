@@ -1,7 +1,7 @@
 //! Converts values to text, and text to values.
 
 use super::decimal::decimal_text;
-use super::{Failure, Problem};
+use super::problem::{Failure, Problem};
 use tidalite_types::time::{civil_from_days, days_from_civil, format_timestamp};
 use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values, Views, jsonb, uuid};
 

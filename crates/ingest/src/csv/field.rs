@@ -21,7 +21,7 @@ pub(super) struct FieldError {
 
 /// The element after a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum FieldEnd {
     Delimiter,
     /// The next record begins at this position.
     Record(usize),
@@ -29,12 +29,14 @@ pub(super) enum End {
 
 /// Returns the terminator at `at`, if there is one.
 #[inline]
-pub(super) fn end_at(input: &[u8], at: usize, delimiter: u8) -> Option<End> {
+pub(super) fn end_at(input: &[u8], at: usize, delimiter: u8) -> Option<FieldEnd> {
     match input.get(at) {
-        None => Some(End::Record(at)),
-        Some(&byte) if byte == delimiter => Some(End::Delimiter),
-        Some(b'\n') => Some(End::Record(at + 1)),
-        Some(b'\r') if input.get(at + 1).is_none_or(|b| *b == b'\n') => Some(End::Record((at + 2).min(input.len()))),
+        None => Some(FieldEnd::Record(at)),
+        Some(&byte) if byte == delimiter => Some(FieldEnd::Delimiter),
+        Some(b'\n') => Some(FieldEnd::Record(at + 1)),
+        Some(b'\r') if input.get(at + 1).is_none_or(|b| *b == b'\n') => {
+            Some(FieldEnd::Record((at + 2).min(input.len())))
+        }
         Some(_) => None,
     }
 }
@@ -109,8 +111,8 @@ pub(super) fn record(
         let end = field.end;
         fields.push((field.text.to_vec(), field.is_quoted));
         match end_at(input, end, format.delimiter) {
-            Some(End::Delimiter) => at = end + 1,
-            Some(End::Record(next)) => return Ok((fields, next)),
+            Some(FieldEnd::Delimiter) => at = end + 1,
+            Some(FieldEnd::Record(next)) => return Ok((fields, next)),
             None => {
                 let message = "a carriage return within a field must be in quotes";
                 return Err(FieldError { at: end, message, is_open: false });

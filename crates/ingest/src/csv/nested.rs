@@ -7,7 +7,7 @@ use tidalite_types::views::NULL_ELEMENT_BITS;
 /// A NULL element is [`NULL_ELEMENT_BITS`]. Returns `None` if the text does not have `dims` dimensions or is not rectangular.
 pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
     let mut reader =
-        Reader { rest: text.trim().as_bytes(), lengths: vec![None; usize::from(dims)], numbers: Vec::new() };
+        NestedReader { rest: text.trim().as_bytes(), lengths: vec![None; usize::from(dims)], numbers: Vec::new() };
     reader.list(0)?;
     if !reader.rest.is_empty() {
         return None;
@@ -19,14 +19,14 @@ pub(super) fn array(text: &str, dims: u8) -> Option<Vec<u8>> {
     Some(out)
 }
 
-struct Reader<'a> {
+struct NestedReader<'a> {
     rest: &'a [u8],
     /// Length of each dimension, once known.
     lengths: Vec<Option<u32>>,
     numbers: Vec<f64>,
 }
 
-impl Reader<'_> {
+impl NestedReader<'_> {
     fn take(&mut self, of: &[u8]) -> Option<u8> {
         self.rest = self.rest.trim_ascii_start();
         let (first, rest) = self.rest.split_first()?;

@@ -69,7 +69,7 @@ impl fmt::Display for Thousands {
 
 /// Elements of a number in a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct NumberShape {
     pub has_decimals: bool,
     pub has_exponent: bool,
     /// True if there are separators of thousands.
@@ -118,9 +118,9 @@ impl NumberFormat {
     /// Returns the number in Rust's notation, and its shape; `None` for another notation.
     ///
     /// A number with a leading zero before another digit has no separators in any format.
-    pub(super) fn plain<'a>(&self, text: &'a str) -> Option<(Cow<'a, str>, Shape)> {
+    pub(super) fn plain<'a>(&self, text: &'a str) -> Option<(Cow<'a, str>, NumberShape)> {
         let bytes = text.as_bytes();
-        let mut shape = Shape::default();
+        let mut shape = NumberShape::default();
         let mut at = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
         let mut out = String::new();
         let first = at;

@@ -1,7 +1,7 @@
 //! Parses records into a batch.
 
 use super::column::Builder;
-use super::field::{End, blank, end_at, field, line_end, skip_record};
+use super::field::{FieldEnd, blank, end_at, field, line_end, skip_record};
 use super::{CsvColumn, CsvFormat, OnBad, lines_of};
 use tidalite_types::{Batch, BatchTimestamps};
 
@@ -174,15 +174,17 @@ impl CsvParser {
             }
         }
         match end_at(input, at, delimiter) {
-            Some(End::Record(next)) => {
+            Some(FieldEnd::Record(next)) => {
                 self.keep();
                 Ok(next)
             }
-            Some(End::Delimiter) if self.format.ignores_extra => {
+            Some(FieldEnd::Delimiter) if self.format.ignores_extra => {
                 self.keep();
                 Ok(skip_record(input, at + 1, &self.format))
             }
-            Some(End::Delimiter) => Err((at, None, format!("more than the {count} fields that there are columns"))),
+            Some(FieldEnd::Delimiter) => {
+                Err((at, None, format!("more than the {count} fields that there are columns")))
+            }
             None => Err((at, None, CARRIAGE_RETURN.to_owned())),
         }
     }
@@ -197,7 +199,7 @@ impl CsvParser {
     /// Handles a record with too few fields, which may still be a row.
     #[cold]
     fn ends_early(&mut self, input: &[u8], at: usize, fields: usize, on_bad: OnBad) -> Result<usize, Bad> {
-        let Some(End::Record(next)) = end_at(input, at, self.format.delimiter) else {
+        let Some(FieldEnd::Record(next)) = end_at(input, at, self.format.delimiter) else {
             return Err((at, None, CARRIAGE_RETURN.to_owned()));
         };
         let bad = (at, None, format!("only {fields} of {} fields", self.columns.len()));

@@ -1,7 +1,7 @@
 //! Values in binary form after a second `=`: doubles and arrays (protocol version 2), decimals (version 3).
 
+use super::field_value::{Decimal, Missing, Value};
 use super::outcome::{Parsed, Stop, bad};
-use super::value::{Decimal, Missing, Value};
 
 pub(super) const TYPE_DOUBLE: u8 = 16;
 const TYPE_ARRAY: u8 = 14;
@@ -15,7 +15,7 @@ const DIMS_MAX: u8 = 32;
 
 /// Reads the value whose type byte is at `at`; returns the value and its end.
 pub(super) fn parse(input: &[u8], at: usize, bytes_max: usize) -> Parsed<(Value<'_>, usize)> {
-    let mut reader = Reader { input, at };
+    let mut reader = BinaryReader { input, at };
     let value = match reader.byte()? {
         TYPE_DOUBLE => Value::Double(f64::from_le_bytes(reader.array()?)),
         TYPE_ARRAY => array(&mut reader, bytes_max)?,
@@ -32,12 +32,12 @@ pub(super) fn parse(input: &[u8], at: usize, bytes_max: usize) -> Parsed<(Value<
     Ok((value, reader.at))
 }
 
-struct Reader<'a> {
+struct BinaryReader<'a> {
     input: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BinaryReader<'a> {
     fn bytes(&mut self, count: usize) -> Parsed<&'a [u8]> {
         let bytes = self.input.get(self.at..).and_then(|rest| rest.get(..count)).ok_or(Stop::Incomplete)?;
         self.at += count;
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn array<'a>(reader: &mut Reader<'a>, bytes_max: usize) -> Parsed<Value<'a>> {
+fn array<'a>(reader: &mut BinaryReader<'a>, bytes_max: usize) -> Parsed<Value<'a>> {
     let start = reader.at;
     match reader.byte()? {
         ELEMENT_DOUBLE => {}
@@ -89,7 +89,7 @@ fn array<'a>(reader: &mut Reader<'a>, bytes_max: usize) -> Parsed<Value<'a>> {
     Ok(Value::Array { dims, bytes: &reader.input[shape_at..reader.at] })
 }
 
-fn decimal<'a>(reader: &mut Reader<'a>) -> Parsed<Value<'a>> {
+fn decimal<'a>(reader: &mut BinaryReader<'a>) -> Parsed<Value<'a>> {
     let start = reader.at;
     let scale = reader.byte()?;
     let len = usize::from(reader.byte()?);

@@ -3,10 +3,10 @@
 //! A column may lag behind its table: rows after its last value are NULL and are filled in when the next value arrives
 //! or the batch is taken. The cost of a row therefore depends on its values, not on the width of the table.
 
+use super::field_value::{DECIMAL_DIGITS_MAX, Decimal, Missing, Value};
 use super::outcome::{Parsed, bad, shown};
 use super::scan::tag_of;
 use super::symbol::SymbolTable;
-use super::value::{DECIMAL_DIGITS_MAX, Decimal, Missing, Value};
 use tidalite_types::{BatchColumn, Bitmap, Column, ColumnType, TimeUnit, Values, Views};
 
 /// The values so far, in the type of the first value or a wider type.

@@ -12,6 +12,8 @@
 
 mod binary;
 mod column;
+mod field_value;
+mod options;
 mod outcome;
 mod partial;
 mod row;
@@ -19,6 +21,7 @@ pub(crate) mod scan;
 mod series;
 mod shape;
 mod span;
+mod step;
 pub(crate) mod symbol;
 mod table;
 mod value;
@@ -29,61 +32,20 @@ mod tests;
 
 use column::Undo;
 use hashbrown::HashMap;
+pub use options::LineOptions;
 use outcome::{Parsed, Stop, bad};
 pub use partial::{RefusedLine, ValidLines};
 use row::{Fields, RowReader, Tags};
-use series::{Known, SeriesCache, SeriesTags};
+use series::{KnownSeries, SeriesCache, SeriesTags};
 use span::LineSpan;
 use std::fmt;
-use table::{START, StepId, TableBuilder, UNKNOWN};
+use step::{START, StepId, UNKNOWN};
+use table::TableBuilder;
 use tidalite_types::schema::fold_name;
-use tidalite_types::{Batch, EpochUnit, ErrorKind, TimeUnit};
+use tidalite_types::{Batch, ErrorKind};
 
 /// Error message for a string without a closing quote.
 const UNCLOSED: &str = "quoted string is not closed";
-
-#[derive(Clone, Debug)]
-pub struct LineOptions {
-    /// The unit of timestamps without a suffix at line ends, and of integer fields for the designated timestamp.
-    pub timestamp_unit: EpochUnit,
-    /// The unit of the designated timestamp of tables that lines create.
-    ///
-    /// `None`: microseconds, unless a suffix or `timestamp_unit` states nanoseconds.
-    pub new_table_unit: Option<TimeUnit>,
-    /// True if NaN means a missing value and becomes NULL.
-    pub nan_is_null: bool,
-    /// Permits wider types within a batch, for example from LONG to DOUBLE.
-    ///
-    /// If false, a value whose type differs from that of the first value is an error of its line.
-    pub widens: bool,
-    /// Largest line in bytes, including its end.
-    pub line_bytes_max: usize,
-    /// Memory of predictions kept from batch to batch; beyond it, [`LineParser::take`] drops them.
-    pub cache_bytes_max: usize,
-    /// Number of lines after which the tags of lines are learned as a whole, which pays only if they are repeated: not
-    /// in short requests.
-    pub series_after_lines: u32,
-    /// Seed of this parser's hash tables, so that input cannot be crafted to collide.
-    pub seed: u64,
-    /// False disables all fast paths, for tests. The results are the same.
-    pub predict: bool,
-}
-
-impl Default for LineOptions {
-    fn default() -> LineOptions {
-        LineOptions {
-            timestamp_unit: EpochUnit::Unstated,
-            new_table_unit: None,
-            nan_is_null: true,
-            widens: true,
-            line_bytes_max: 8 << 20,
-            cache_bytes_max: 16 << 20,
-            series_after_lines: 2_048,
-            seed: 0,
-            predict: true,
-        }
-    }
-}
 
 /// The error of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -383,7 +345,7 @@ impl LineParser {
 
     /// Parses a line of a known series whose fields have its table's shape.
     #[inline(always)]
-    fn known_row(&mut self, input: &[u8], start: usize, known: Known, fields: &mut Fields) -> Option<usize> {
+    fn known_row(&mut self, input: &[u8], start: usize, known: KnownSeries, fields: &mut Fields) -> Option<usize> {
         let (table, at) = (&mut self.tables[known.table as usize], start + known.text_bytes);
         if !table.shape.follows(known.last_step) {
             return None;
@@ -417,7 +379,7 @@ impl LineParser {
 
     /// Sets the tags of a row of a known series. If it fails, the line is parsed on the general path, which sets the
     /// same tags again.
-    fn set_tags(&mut self, known: Known) -> bool {
+    fn set_tags(&mut self, known: KnownSeries) -> bool {
         let table = &mut self.tables[known.table as usize];
         table.settle();
         let SeriesTags { columns, entries, ids } = self.series.tags(known);

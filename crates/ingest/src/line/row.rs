@@ -4,11 +4,13 @@
 //! compared with the step that followed last time (`TableBuilder::steps`), then parsed on the general path.
 
 use super::column::{ColumnBuilder, Data, SetContext, Undo};
+use super::options::LineOptions;
 use super::outcome::{Parsed, Stop, bad, shown};
 use super::shape::{Advice, Shape};
-use super::table::{FINISH, START, StepId, StepSort, TableBuilder, UNKNOWN};
+use super::step::{FINISH, START, StepId, UNKNOWN};
+use super::table::{StepSort, TableBuilder};
 use super::value::{End, Escapes, FieldRules, LineUnit, in_years, line_unit, skip_spaces, unescape};
-use super::{LineOptions, scan, value};
+use super::{scan, value};
 use std::ops::Range;
 use tidalite_types::{EpochUnit, TimeUnit};
 

@@ -11,7 +11,7 @@
 //! the ids of the entries in the current dictionaries.
 
 use super::scan::{FIRST_BYTES, hash, hash_of_first};
-use super::table::StepId;
+use super::step::StepId;
 use tidalite_kernels::{position_in_64, prefetch_slice};
 
 /// Layout of a record in words: a header, the ids of its tags, its text including the space, and padding to complete
@@ -35,7 +35,7 @@ mod word {
 
 /// Shared properties of series with the same tags in the same order.
 #[derive(Debug, PartialEq)]
-struct Kind {
+struct SeriesKind {
     table: u32,
     last_step: StepId,
     /// Columns of the tags.
@@ -62,7 +62,7 @@ pub(super) struct SeriesTags<'a> {
 
 /// A recognized beginning of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownSeries {
     pub table: u32,
     pub last_step: StepId,
     /// Length of the text before the space.
@@ -80,7 +80,7 @@ pub(super) struct SeriesCache {
     /// Entries of the tags of all series, in the symbol tables of their columns.
     entries: Vec<u32>,
     count: usize,
-    kinds: Vec<Kind>,
+    kinds: Vec<SeriesKind>,
     slots: Vec<Slot>,
     /// The place of the series found last; 0 before the first.
     last: u32,
@@ -204,7 +204,7 @@ impl SeriesCache {
 
     /// Returns the series of the line at `start`.
     #[inline(always)]
-    pub(super) fn find(&mut self, input: &[u8], start: usize, seed: u64) -> Option<Known> {
+    pub(super) fn find(&mut self, input: &[u8], start: usize, seed: u64) -> Option<KnownSeries> {
         let guess = *self.records.get(record_at(self.last)? + word::NEXT)?;
         let found = match self.guessed(guess, input, start) {
             true => guess,
@@ -215,7 +215,7 @@ impl SeriesCache {
         let record = record_at(found)?;
         let head: &[u32; word::IDS] = self.records[record..].first_chunk()?;
         let kind = &self.kinds[head[word::KIND] as usize];
-        Some(Known {
+        Some(KnownSeries {
             table: kind.table,
             last_step: kind.last_step,
             text_bytes: head[word::KEY_BYTES] as usize - 1,
@@ -263,7 +263,7 @@ impl SeriesCache {
 
     /// Returns the tags of a series.
     #[inline(always)]
-    pub(super) fn tags(&mut self, known: Known) -> SeriesTags<'_> {
+    pub(super) fn tags(&mut self, known: KnownSeries) -> SeriesTags<'_> {
         let columns = &*self.kinds[known.kind as usize].columns;
         let (head, rest) = self.records[known.record..].split_at_mut(word::IDS);
         let entries = &self.entries[head[word::ENTRIES] as usize..][..columns.len()];
@@ -272,7 +272,7 @@ impl SeriesCache {
 
     /// Marks the tags of the series found last as having ids of the current dictionaries.
     #[inline(always)]
-    pub(super) fn resolve(&mut self, known: Known) {
+    pub(super) fn resolve(&mut self, known: KnownSeries) {
         self.records[known.record + word::STAMP] = self.stamp;
     }
 
@@ -303,7 +303,7 @@ impl SeriesCache {
         let record = self.records.len();
         let place = (record / word::LINE) as u32 + 1;
         let columns = tags.clone().map(|(column, _)| column).collect();
-        let kind = self.kind(Kind { table, last_step, columns });
+        let kind = self.kind(SeriesKind { table, last_step, columns });
         let count = self.kinds[kind as usize].columns.len();
         self.records.resize(record + record_words(count, key.len()), 0);
         let words = &mut self.records[record..];
@@ -325,7 +325,7 @@ impl SeriesCache {
     }
 
     /// Returns the number of a kind; one of the recent kinds is usually the same.
-    fn kind(&mut self, kind: Kind) -> u32 {
+    fn kind(&mut self, kind: SeriesKind) -> u32 {
         let recent = self.kinds.iter().enumerate().rev().take(KINDS_LOOKED_AT);
         if let Some((at, _)) = recent.into_iter().find(|(_, other)| **other == kind) {
             return at as u32;

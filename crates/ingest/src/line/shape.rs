@@ -6,18 +6,18 @@
 
 use super::column::{ColumnBuilder, Data};
 use super::scan::{self, Prefix};
-use super::table::{Step, StepId, UNKNOWN};
+use super::step::{Step, StepId, UNKNOWN};
 
 #[derive(Debug)]
-struct Field {
+struct ShapeField {
     prefix: Prefix,
     column: u32,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 /// Types whose values fit a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Long,
     Double,
 }
@@ -26,9 +26,9 @@ enum Kind {
 pub(super) struct Shape {
     /// The step before the first field; [`UNKNOWN`] before a line was learned.
     after: StepId,
-    fields: Vec<Field>,
+    fields: Vec<ShapeField>,
     /// The type of all fields, as long as [`read_digits`] or [`read_binary_doubles`] parse most lines.
-    all: Option<Kind>,
+    all: Option<ValueKind>,
     /// Excess of lines that these functions could not parse.
     others: u8,
     /// Values of the current line, by field.
@@ -117,8 +117,8 @@ impl Shape {
         for step in seen {
             let Some(step) = steps.get(*step as usize) else { return };
             let kind = match columns.get(step.column as usize).map(|c| &c.data) {
-                Some(Data::Long(_)) => Kind::Long,
-                Some(Data::Double(_)) => Kind::Double,
+                Some(Data::Long(_)) => ValueKind::Long,
+                Some(Data::Double(_)) => ValueKind::Double,
                 _ => return,
             };
             let is_first = self.fields.is_empty();
@@ -126,7 +126,7 @@ impl Shape {
             if !step.field || step.after_field == is_first || is_twice || self.fields.len() == FIELDS_MAX {
                 return;
             }
-            self.fields.push(Field { prefix: step.prefix.clone(), column: step.column, kind });
+            self.fields.push(ShapeField { prefix: step.prefix.clone(), column: step.column, kind });
         }
         if !self.fields.is_empty() {
             self.values.resize(self.fields.len(), 0);
@@ -142,8 +142,8 @@ impl Shape {
     pub(super) fn read(&mut self, input: &[u8], at: usize) -> Option<usize> {
         // The next name or the timestamp confirms the end of a value.
         let end = match self.all {
-            Some(Kind::Long) => read_digits(&self.fields, &mut self.values, input, at),
-            Some(Kind::Double) => read_binary_doubles(&self.fields, &mut self.values, input, at),
+            Some(ValueKind::Long) => read_digits(&self.fields, &mut self.values, input, at),
+            Some(ValueKind::Double) => read_binary_doubles(&self.fields, &mut self.values, input, at),
             None => return read_any(&self.fields, &mut self.values, input, at),
         };
         if end.is_none() {
@@ -177,8 +177,8 @@ impl Shape {
     #[inline(never)]
     pub(super) fn check(&self, columns: &[ColumnBuilder], rows: usize) -> bool {
         self.fields.iter().all(|field| match (&columns[field.column as usize].data, field.kind) {
-            (Data::Long(v), Kind::Long) => v.len() == rows,
-            (Data::Double(v), Kind::Double) => v.len() == rows,
+            (Data::Long(v), ValueKind::Long) => v.len() == rows,
+            (Data::Double(v), ValueKind::Double) => v.len() == rows,
             _ => false,
         })
     }
@@ -228,7 +228,7 @@ impl Shape {
 ///
 /// A separate loop keeps all its values in registers; the latency of finding the end of a value dominates.
 #[inline(never)]
-fn read_digits(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
+fn read_digits(fields: &[ShapeField], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     for (field, value) in fields.iter().zip(&mut *values) {
         let (word, value_at) = field.prefix.word_behind(input, at)?;
@@ -240,7 +240,7 @@ fn read_digits(fields: &[Field], values: &mut [u64], input: &[u8], start: usize)
 
 /// Parses binary doubles, like [`read_any`].
 #[inline(never)]
-fn read_binary_doubles(fields: &[Field], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
+fn read_binary_doubles(fields: &[ShapeField], values: &mut [u64], input: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     for (field, value) in fields.iter().zip(&mut *values) {
         let (word, value_at) = field.prefix.word_behind(input, at)?;
@@ -255,12 +255,12 @@ fn read_binary_doubles(fields: &[Field], values: &mut [u64], input: &[u8], start
 }
 
 #[inline(never)]
-fn read_any(fields: &[Field], values: &mut [u64], input: &[u8], mut at: usize) -> Option<usize> {
+fn read_any(fields: &[ShapeField], values: &mut [u64], input: &[u8], mut at: usize) -> Option<usize> {
     for (field, value) in fields.iter().zip(&mut *values) {
         at = field.prefix.behind(input, at)?;
         (*value, at) = match field.kind {
-            Kind::Long => scan::long_start(input, at).map(|(v, end)| (v.cast_unsigned(), end))?,
-            Kind::Double => {
+            ValueKind::Long => scan::long_start(input, at).map(|(v, end)| (v.cast_unsigned(), end))?,
+            ValueKind::Double => {
                 let (v, end) = match input.get(at) {
                     Some(b'=') => scan::binary_double(input, at)?,
                     _ => scan::double_start(input, at)?,

@@ -7,7 +7,7 @@ use super::scan::Tag;
 use tidalite_types::Views;
 
 #[derive(Debug)]
-struct Entry {
+struct SymbolEntry {
     /// See [`Tag::head`]; complete for a string of up to 16 bytes.
     head: [u64; 2],
     hash: u64,
@@ -19,7 +19,7 @@ struct Entry {
     id: u32,
 }
 
-impl Entry {
+impl SymbolEntry {
     /// Returns the bytes after those in the head.
     fn rest<'a>(&self, data: &'a [u8]) -> &'a [u8] {
         &data[self.at as usize..][HEAD_BYTES..self.len as usize]
@@ -33,7 +33,7 @@ const HEAD_BYTES: usize = 16;
 pub(crate) struct SymbolTable {
     /// Entry number plus one; 0 for a free slot.
     slots: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<SymbolEntry>,
     data: Vec<u8>,
 }
 
@@ -81,10 +81,10 @@ impl SymbolTable {
         if tag.text.len() > HEAD_BYTES {
             self.data.extend_from_slice(tag.text);
         }
-        self.entries.push(Entry { head: tag.head, hash: tag.hash, len: tag.text.len() as u32, at, epoch, id });
+        self.entries.push(SymbolEntry { head: tag.head, hash: tag.hash, len: tag.text.len() as u32, at, epoch, id });
         let position = self.entries.len() as u32;
         self.occupy(tag.hash, position);
-        (position - 1, size_of::<Entry>() + 8 + tag.text.len())
+        (position - 1, size_of::<SymbolEntry>() + 8 + tag.text.len())
     }
 
     /// Returns the entry of a string that was added in any batch.

@@ -1,14 +1,14 @@
 //! A table with its growing batch, and the learned shape of its lines.
 //!
-//! A **step** is the literal text between two values, `,usage_idle=`, and identifies a column. Steps record the steps
-//! that followed them. A line that repeats the shape of an earlier line is parsed by comparing this text, without
-//! lookups. Steps and names persist across batches, values do not.
+//! A line that repeats the shape of an earlier line is parsed by comparing the texts of its steps ([`super::step`]),
+//! without lookups. Steps and names persist across batches, values do not.
 
-use super::LineOptions;
 use super::column::{ColumnBuilder, Data, Undo};
+use super::options::LineOptions;
 use super::outcome::{Parsed, bad, shown};
 use super::scan::{Prefix, hash};
 use super::shape::Shape;
+use super::step::{Step, StepId, UNKNOWN};
 use super::value::{Escapes, LineUnit, unescape};
 use super::waiting::WaitingRows;
 use crate::commit::TIMESTAMP_NAME;
@@ -17,29 +17,8 @@ use hashbrown::{HashMap, HashTable};
 use tidalite_types::schema::{fold_name, name_problem};
 use tidalite_types::{Batch, BatchTimestamps, COLUMNS_MAX, LineTimes, TimeUnit, Views};
 
-/// Number of a step of a table.
-pub(super) type StepId = u32;
-/// The state before the first step of a line.
-pub(super) const START: StepId = 0;
-/// Follows the last value: the timestamp and the end of the line.
-pub(super) const FINISH: StepId = u32::MAX - 1;
-/// A step that is not recorded.
-pub(super) const UNKNOWN: StepId = u32::MAX;
-
 /// Largest number of recorded steps; others are looked up by name each time.
 const STEPS_MAX: usize = 4 * COLUMNS_MAX;
-
-#[derive(Debug)]
-pub(super) struct Step {
-    pub prefix: Prefix,
-    pub column: u32,
-    /// True if a field follows, false for a tag.
-    pub field: bool,
-    /// True if it continues the fields: the same text has another meaning after a tag.
-    pub after_field: bool,
-    /// The two most recent following steps.
-    pub next: [StepId; 2],
-}
 
 #[derive(Debug)]
 pub(super) struct TableBuilder {

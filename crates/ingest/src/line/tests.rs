@@ -1,4 +1,5 @@
 use super::*;
+use tidalite_types::EpochUnit;
 use tidalite_types::{BatchColumn, ColumnType, TimeUnit, Values};
 
 mod random;

@@ -30,26 +30,20 @@
 //! of the type.
 
 mod integers;
+mod plain;
 
 use bytemuck::Zeroable;
 use integers::{decode_integers, encode_integers, encode_longs};
+pub use plain::BadColumn;
+use plain::{PLAIN, SAMPLE, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8};
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::INLINE_BYTES;
 use tidalite_types::{Bitmap, Column, Values, Views, match_values};
-
-/// Bytes that are not an encoded column.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("damaged column: {0}")]
-pub struct BadColumn(&'static str);
 
 const NO_NULLS: u8 = 0;
 const SOME_NULLS: u8 = 1;
 const ALL_NULLS: u8 = 2;
 
-const PLAIN: u8 = 0;
-const FRAME: u8 = 1;
-const STEP: u8 = 2;
-const DELTA: u8 = 3;
 const TEXT: u8 = 4;
 const LONG: u8 = 5;
 
@@ -195,11 +189,6 @@ fn decode_bits(input: &mut &[u8], rows: usize) -> Result<Bitmap, BadColumn> {
     }
 }
 
-fn encode_plain<T: bytemuck::NoUninit>(values: &[T], out: &mut Vec<u8>) {
-    out.push(PLAIN);
-    out.extend_from_slice(bytemuck::cast_slice(values));
-}
-
 fn decode_plain<T: bytemuck::Pod>(input: &mut &[u8], n: usize) -> Result<Vec<T>, BadColumn> {
     match take_u8(input)? {
         PLAIN => take_plain(input, n),
@@ -212,8 +201,6 @@ fn decode_plain<T: bytemuck::Pod>(input: &mut &[u8], n: usize) -> Result<Vec<T>,
 /// 1.5 · 2^52: added to a double of less than 2^51, the low bits of the sum are its integer part.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 const ROUNDED_MAX: i64 = 1 << 51;
-/// Number of values sampled before all are tried.
-const SAMPLE: usize = 64;
 
 fn encode_doubles(values: &[f64], out: &mut Vec<u8>) {
     let sample_is_whole = values.iter().step_by(values.len() / SAMPLE + 1).all(|&v| is_whole(v));
@@ -333,31 +320,6 @@ fn decode_text(input: &mut &[u8], validity: Option<&Bitmap>, rows: usize, n: usi
         views.push(value);
     }
     Ok(views)
-}
-
-// Reading
-
-const TOO_SHORT: BadColumn = BadColumn("too few bytes");
-
-fn take<'a>(input: &mut &'a [u8], bytes: usize) -> Result<&'a [u8], BadColumn> {
-    input.split_off(..bytes).ok_or(TOO_SHORT)
-}
-
-fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], BadColumn> {
-    let (array, rest) = input.split_first_chunk().ok_or(TOO_SHORT)?;
-    *input = rest;
-    Ok(*array)
-}
-
-fn take_u8(input: &mut &[u8]) -> Result<u8, BadColumn> {
-    Ok(u8::from_le_bytes(take_array(input)?))
-}
-
-fn take_plain<T: bytemuck::Pod>(input: &mut &[u8], n: usize) -> Result<Vec<T>, BadColumn> {
-    let bytes = take(input, n.checked_mul(size_of::<T>()).ok_or(TOO_SHORT)?)?;
-    let mut values = vec![T::zeroed(); n];
-    bytemuck::cast_slice_mut(&mut values).copy_from_slice(bytes);
-    Ok(values)
 }
 
 fn take_bits(input: &mut &[u8], rows: usize) -> Result<Bitmap, BadColumn> {

@@ -699,19 +699,19 @@ impl<'a> Ops<'a> {
     }
 }
 
-pub(super) struct Record<'a> {
+pub(super) struct LogRecord<'a> {
     pub epoch: u64,
     pub txn: Txn,
     pub payload: &'a [u8],
 }
 
-pub(super) fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<Record<'_>> {
+pub(super) fn read_record(bytes: &[u8], at: usize, number: u64) -> Option<LogRecord<'_>> {
     let mut d = Decoder::new(bytes.get(at..at + RECORD_HEADER)?);
     let (len, crc, file) = (d.u32().ok()? as usize, d.u32().ok()?, d.u64().ok()?);
     let (epoch, txn) = (d.u64().ok()?, Txn(d.u64().ok()?));
     let payload = bytes.get(at + RECORD_HEADER..at + RECORD_HEADER + len)?;
     let is_whole = file == number && crc32c::crc32c(&bytes[at + 8..at + RECORD_HEADER + len]) == crc;
-    is_whole.then_some(Record { epoch, txn, payload })
+    is_whole.then_some(LogRecord { epoch, txn, payload })
 }
 
 /// Returns true if a record of this file may start here: a cheap test that is rarely true.

@@ -2,8 +2,8 @@
 //! [`super::planes`].
 
 use super::fold::{FoldInput, Folds};
+use super::group_key::GroupKey;
 use super::planes::GroupPlanes;
-use super::table::GroupKey;
 
 /// Largest number of differing bits. The planes of a query with few folds should stay in the cache.
 const BITS_MAX: u32 = 13;

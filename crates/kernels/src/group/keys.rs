@@ -1,6 +1,6 @@
 //! Set of keys without accumulators: keys are stored in the slots, so that a lookup reads one line of memory.
 
-use super::table::GroupKey;
+use super::group_key::GroupKey;
 use crate::prefetch;
 
 /// Number of slots of the smallest set.

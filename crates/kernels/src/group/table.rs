@@ -2,9 +2,9 @@
 
 use super::dense::Dense;
 use super::fold::{FoldInput, Folds};
+use super::group_key::{GroupKey, bits_of};
 use super::keys::Keys;
 use crate::prefetch;
-use std::ops::{BitAnd, BitOr};
 
 /// Number of slots of the smallest table.
 const SLOTS_MIN: usize = 64;
@@ -18,71 +18,6 @@ const DIRECT_KEYS: usize = 1 << 16;
 const DIRECT_SHARE: usize = 4;
 /// Rows sampled to detect runs of equal keys.
 const SAMPLED_ROWS: usize = 256;
-const FOLDED: u64 = 0x9e37_79b9_7f4a_7c15;
-
-pub trait GroupKey: Copy + Default + Eq + Send + Sync + BitOr<Output = Self> + BitAnd<Output = Self> + 'static {
-    /// Returns a hash that depends on the seed.
-    fn hash(self, seed: u64) -> u64;
-
-    /// Returns the key if it is less than `below`.
-    fn index(self, below: usize) -> Option<usize>;
-
-    /// Returns the lowest differing bit of two keys, and the number of bits up to the highest differing bit.
-    fn span(self, other: Self) -> (u32, u32);
-
-    /// Extracts bits of the key.
-    fn bits(self, from: u32, mask: u32) -> u32;
-
-    /// Replaces bits of the key.
-    fn with_bits(self, from: u32, mask: u32, bits: u32) -> Self;
-}
-
-/// Methods that are the same for words of every width.
-macro_rules! bits_of_word {
-    ($word:ty) => {
-        #[inline]
-        fn index(self, below: usize) -> Option<usize> {
-            (self < below as $word).then_some(self as usize)
-        }
-
-        fn span(self, other: $word) -> (u32, u32) {
-            let differing = self ^ other;
-            if differing == 0 {
-                (0, 0)
-            } else {
-                (differing.trailing_zeros(), differing.ilog2() + 1 - differing.trailing_zeros())
-            }
-        }
-
-        #[inline]
-        fn bits(self, from: u32, mask: u32) -> u32 {
-            (self >> from) as u32 & mask
-        }
-
-        fn with_bits(self, from: u32, mask: u32, bits: u32) -> $word {
-            self & !(<$word>::from(mask) << from) | <$word>::from(bits) << from
-        }
-    };
-}
-
-impl GroupKey for u64 {
-    #[inline]
-    fn hash(self, seed: u64) -> u64 {
-        let product = u128::from(self ^ seed) * u128::from(FOLDED);
-        (product as u64) ^ ((product >> 64) as u64)
-    }
-
-    bits_of_word!(u64);
-}
-
-impl GroupKey for u128 {
-    #[inline]
-    fn hash(self, seed: u64) -> u64 {
-        ((self >> 64) as u64).hash((self as u64).hash(seed).rotate_left(29))
-    }
-
-    bits_of_word!(u128);
-}
 
 /// Keys, their numbers, and the words of their groups.
 #[derive(Debug)]
@@ -355,12 +290,6 @@ impl<K: GroupKey> GroupTable<K> {
             self.slots[at] = (hash >> 32 << 32) | (number as u64 + 1);
         }
     }
-}
-
-/// Returns the bits set in some key, and the bits set in all keys.
-fn bits_of<K: GroupKey>(keys: &[K]) -> Option<(K, K)> {
-    let first = *keys.first()?;
-    Some(keys.iter().fold((first, first), |(any, all), key| (any | *key, all & *key)))
 }
 
 /// Sorts row numbers by hash partition of their keys and writes the first index of each partition to `starts`.

@@ -1,6 +1,6 @@
 //! Arithmetic on vectors, row by row.
 
-use super::Side;
+use super::span::Side;
 use crate::dispatch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Floating point is compared as in PostgreSQL: NaN equals NaN and is greater than every number, −0 equals 0.
 
-use super::{SPAN, Side, Span};
+use super::span::{SPAN, Side, Span};
 use crate::dispatch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Scratch memory for the numbers and masks of a running program, small enough for the cache and reused for all spans.
 
-use super::{SPAN, Span, Test};
+use super::span::{SPAN, Span};
+use super::step::Test;
 
 #[derive(Debug, Default)]
 pub struct Room {

@@ -5,7 +5,7 @@
 
 use super::keys::{KeyForm, Word};
 use super::output::{Output, OutputKind};
-use super::worker::Shared;
+use super::shared::Shared;
 use std::cmp::Ordering;
 use tidalite_kernels::GroupTable;
 

@@ -7,7 +7,7 @@
 
 use super::grouper::Grouper;
 use super::keys::Word;
-use super::worker::{Groups, Shared, bits_of};
+use super::shared::{Groups, Shared, bits_of};
 use std::sync::Arc;
 use tidalite_kernels::{Fold, FoldInput, FoldValues, GroupTable};
 

@@ -5,7 +5,7 @@
 
 use super::keys::Word;
 use super::rows::Rows;
-use super::worker::Shared;
+use super::shared::Shared;
 use std::sync::Arc;
 use tidalite_kernels::{FoldInput, GroupTable};
 

@@ -4,6 +4,7 @@
 //! the smallest integer for NULL; a batch that contains this value aborts the packing ([`Overflow`]). Floating point is
 //! packed as integers of the same order. Strings are replaced by codes, see [`super::texts`].
 
+use super::overflow::Overflow;
 use super::texts::{Sealed, TEXT_BITS, TextNumbers, Texts, prefix};
 use super::times::{TIME_BITS, TimeNumbers, Times};
 use arrow::array::{
@@ -19,10 +20,6 @@ use std::cmp::Ordering;
 use std::hash::Hash;
 use std::sync::Arc;
 use tidalite_kernels::{GroupKey, float_of_order, order_of_float};
-
-/// The keys are too many, or have a value that cannot be packed. The caller must use another operator.
-#[derive(Debug)]
-pub struct Overflow;
 
 /// Packing of a key column.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,24 +12,27 @@ mod counted;
 mod grouper;
 mod keys;
 mod output;
+mod overflow;
 mod parts;
 mod rows;
+mod shared;
 mod texts;
 mod times;
 mod worker;
 
 pub use best::{Best, By};
-pub use keys::{KeyKind, Overflow};
+pub use keys::KeyKind;
 pub use output::{Output, OutputKind};
+pub use overflow::Overflow;
 pub use worker::{Values, magnitude, present};
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use keys::Word;
+use shared::{Groups, Shared};
 use std::sync::Arc;
 use tidalite_kernels::Fold;
-use worker::{Groups, Shared};
 
 /// State shared by the threads of a query. The width of its keys is fixed at creation.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Writes the state of groups as columns.
 
 use super::keys::Word;
-use super::worker::Shared;
+use super::shared::Shared;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};

@@ -6,7 +6,7 @@
 //! partitioned by hash. The rows of a batch are first distributed to the parts, so that a part is locked once per batch
 //! and its table stays in the cache during the lookups. Hash slots are prefetched.
 
-use super::keys::Overflow;
+use super::overflow::Overflow;
 use crate::INLINE_BYTES;
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringViewArray, StringViewBuilder};
 use arrow::buffer::Buffer;

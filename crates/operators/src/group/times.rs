@@ -3,7 +3,7 @@
 //! Starts of buckets, as computed by SAMPLE BY, take 64 bits of a key and have few distinct values. Rows mostly arrive
 //! in time order: a value equal to the previous row's is not looked up.
 
-use super::keys::Overflow;
+use super::overflow::Overflow;
 use arrow::array::{Array, ArrayRef, Int64Array};
 use std::collections::HashMap;
 use std::ops::Range;

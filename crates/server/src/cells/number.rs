@@ -1,7 +1,7 @@
 //! Numbers as QuestDB's REST interface writes them: doubles in the form of Java's `Double.toString`, so that
 //! `1.0`, `1.0E300` and `1.23456789E7` compare equal as text too.
 
-use super::Style;
+use super::style::Style;
 use crate::digits::{Significant, push_first, push_i64};
 use tidalite::short_decimal;
 

@@ -1,6 +1,6 @@
 //! Timestamps and dates as text.
 
-use super::Style;
+use super::style::Style;
 use crate::digits::{push_day, push_first, two_digits};
 use std::cell::Cell;
 use tidalite::types::TimeUnit;

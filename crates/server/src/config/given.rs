@@ -1,6 +1,7 @@
 //! What was given, as text, and where.
 
-use super::{ENV_CONFIG, ENV_PREFIX, ENV_RESTARTS, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, SettingError, find};
+use super::error::SettingError;
+use super::{ENV_CONFIG, ENV_PREFIX, ENV_RESTARTS, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, find};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,25 +1,13 @@
 //! What the given texts mean.
 
+use super::error::SettingError;
 use super::{ENV_SYNC_DELAY, Given, find};
-use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidalite::config::Durability;
 use tidalite::types::TimeUnit;
 use tidalite::{DatabaseConfig, FileAccess};
-
-/// Names the setting, the value and what is allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingError(pub String);
-
-impl fmt::Display for SettingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SettingError {}
 
 /// Where to listen, and as what the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]

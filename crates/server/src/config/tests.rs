@@ -1,3 +1,4 @@
+use super::error::SettingError;
 use super::*;
 use std::path::Path;
 use std::time::Duration;

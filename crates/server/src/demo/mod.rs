@@ -5,9 +5,9 @@
 
 mod generate;
 
-use crate::cli::{Signals, fail, given, socket_runtime, with_settings};
 use crate::config::{Config, Given, Source};
 use crate::logging;
+use crate::process::{Signals, fail, given, socket_runtime, with_settings};
 use crate::serve::Server;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use futures::StreamExt;

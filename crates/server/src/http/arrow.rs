@@ -3,10 +3,11 @@
 //! `POST /write/arrow?table=…` is one commit of all rows of its body, or nothing of it is kept; it is answered when they
 //! are durable and visible. `/exec?fmt=arrow` answers with a stream that is computed as it is read.
 
-use super::Shared;
-use super::body::{self, Body, BodyError, JSON, response};
+use super::body::{self, BodyError};
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
+use super::response::{Body, JSON, response};
+use super::shared::Shared;
 use super::wire::Wire;
 use crate::budget::Share;
 use crate::counters::add;

@@ -1,40 +1,21 @@
 //! Bodies: of requests read in pieces and decompressed on the way, of responses whole or as they are computed.
 
 use super::once::KeyError;
+use super::response::Body;
 use super::wire::Wire;
 use crate::answer::Answer;
 use crate::budget::Watch;
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use futures::stream;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::header::CONTENT_ENCODING;
+use hyper::{HeaderMap, StatusCode};
 use std::io::Write;
 use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind};
 use tidalite_frames::IpcLimits;
-
-pub type Body = UnsyncBoxBody<Bytes, Error>;
-
-pub fn full(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
-}
-
-pub fn response(status: StatusCode, content_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(full(bytes));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
-    response
-}
-
-pub fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
-    response(status, "text/plain; charset=utf-8", text)
-}
-
-pub const JSON: &str = "application/json; charset=utf-8";
 
 /// Returns the answer as a body; hyper requests the next chunk after the last one is written. `done` receives the number of
 /// rows when the body ends or is dropped.

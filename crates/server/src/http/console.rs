@@ -1,7 +1,7 @@
 //! The web console: the files of `console/dist`, embedded in compressed form by the build script.
 
-use super::body::{Body, response};
 use super::pages;
+use super::response::{Body, response};
 use flate2::read::GzDecoder;
 use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};

@@ -9,9 +9,10 @@ mod turns;
 
 pub use turns::Turns;
 
-use super::Shared;
-use super::body::{self, Body, JSON, response, text_response};
+use super::body;
 use super::params::Params;
+use super::response::{Body, JSON, response, text_response};
+use super::shared::Shared;
 use crate::counters::add;
 use crate::errors::with_hint;
 use base64::Engine;

@@ -3,41 +3,19 @@
 //! There is one database. Every database or bucket name refers to this database, and `CREATE DATABASE` only stores the
 //! name. Other queries in InfluxQL and Flux are refused with errors in the format of InfluxDB.
 
-use super::Shared;
-use super::body::{self, Body, response};
+use super::body;
+use super::database_names::DATABASE;
 use super::pages::{INFLUXDB_VERSION, VERSION};
 use super::params::Params;
+use super::response::{Body, response};
+use super::shared::Shared;
 use crate::health::Report;
 use crate::json::{push_str, push_string};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 const JSON: &str = "application/json";
-/// The name of the database if no other name was created.
-const DATABASE: &str = "tidalite";
-/// Maximum number of remembered database names.
-const NAMES_MAX: usize = 1_000;
-
-/// Database names from `CREATE DATABASE`, listed until the server restarts.
-#[derive(Debug, Default)]
-pub struct Names(Mutex<BTreeSet<String>>);
-
-impl Names {
-    fn add(&self, name: &str) {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if names.len() < NAMES_MAX {
-            names.insert(name.to_owned());
-        }
-    }
-
-    fn all(&self) -> Vec<String> {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = names.iter().filter(|name| *name != DATABASE).cloned();
-        std::iter::once(DATABASE.to_owned()).chain(others).collect()
-    }
-}
 
 /// `/health` in the format of InfluxDB 2, with the checks live, ready and writable.
 pub fn health(report: &Report) -> Response<Body> {
@@ -299,15 +277,5 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn created_databases_are_listed_up_to_a_number() {
-        let names = Names::default();
-        (0..2 * NAMES_MAX).for_each(|number| names.add(&format!("db{number}")));
-        names.add(DATABASE);
-        let all = names.all();
-        assert_eq!(all.len(), NAMES_MAX + 1);
-        assert!(all[0] == DATABASE && all.contains(&"db7".to_owned()));
     }
 }

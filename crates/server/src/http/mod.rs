@@ -1,10 +1,11 @@
 //! HTTP: connections, and which request goes where.
 //!
-//! Reading order: this file, connections; [`route`] the table of paths; [`write`] line protocol, [`partial`] partial
-//! writes; [`influx`] other requests of InfluxDB clients; [`imports`] CSV uploads; [`query`] SQL queries; [`validate`]
-//! syntax checks; [`arrow`] rows and results in Arrow format; [`frames`] tables that are sent with a statement;
-//! [`once`] idempotency keys; [`browser`] requests of pages in browsers; [`body`] request bodies; [`wire`] the socket;
-//! [`params`] request parameters; [`pages`] constant responses.
+//! Reading order: this file, connections; [`shared`] the state of the server; [`route`] the table of paths; [`write`]
+//! line protocol, [`partial`] partial writes; [`influx`] other requests of InfluxDB clients, [`database_names`];
+//! [`imports`] CSV uploads; [`query`] SQL queries; [`validate`] syntax checks; [`arrow`] rows and results in Arrow
+//! format; [`frames`] tables that are sent with a statement; [`once`] idempotency keys; [`browser`] requests of pages in
+//! browsers; [`body`] request bodies and results, [`response`] complete responses; [`wire`] the socket; [`params`]
+//! request parameters; [`pages`] constant responses.
 //!
 //! Each connection is a task on the runtime of the sockets. When the stop signal comes, connections finish the
 //! request they are in and close.
@@ -13,6 +14,7 @@ mod arrow;
 mod body;
 mod browser;
 mod console;
+mod database_names;
 mod frames;
 pub mod imports;
 mod influx;
@@ -21,21 +23,18 @@ mod pages;
 mod params;
 mod partial;
 mod query;
+mod response;
 mod route;
+mod shared;
 mod validate;
 mod wire;
 mod write;
 
 use crate::accept::{self, Port, Slot};
-use crate::auth::HttpAuth;
-use crate::budget::Budget;
-use crate::counters::{Counters, OpenConnection};
-use crate::health::Health;
-use crate::lines::Pool;
-use crate::logins::Logins;
+use crate::counters::OpenConnection;
 use crate::slow_reader::{Timed, WriteLimit, limit_unsent};
 use crate::stop::Stop;
-use crate::tls::{self, Tls};
+use crate::tls;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -45,16 +44,14 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidalite::Database;
-use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use body::BodyLimits;
 pub use browser::AllowedHosts;
-pub use influx::Names;
-pub use once::Once;
+pub use database_names::Names;
+pub use shared::Shared;
 
-use body::Body;
+use response::Body;
 use wire::{Watched, Wire};
 
 /// An idle connection is closed after this long; clients that pool connections expect minutes.
@@ -62,32 +59,6 @@ const IDLE: Duration = Duration::from_secs(300);
 
 /// Read buffer of a connection at most: bodies arrive in pieces of up to this size.
 const READ_BYTES: usize = 256 << 10;
-
-/// What every request may need.
-pub struct Shared {
-    pub database: Database,
-    pub counters: Arc<Counters>,
-    pub auth: HttpAuth,
-    pub logins: Arc<Logins>,
-    pub allowed_hosts: AllowedHosts,
-    pub health: Arc<Health>,
-    pub line: LineOptions,
-    /// All of them with `line` as their options, but for the unit of timestamps.
-    pub parsers: Pool,
-    pub body: BodyLimits,
-    pub bodies: Budget,
-    pub results: Budget,
-    pub once: Arc<Once>,
-    /// Names that InfluxDB clients use for the database.
-    pub databases: Names,
-    pub turns: imports::Turns,
-    /// Without, nothing is encrypted.
-    pub tls: Option<Tls>,
-    /// Limit for the head of a request and for the TLS handshake; zero is no limit.
-    pub handshake_timeout: Duration,
-    /// Limit for a client that takes no byte; zero is no limit.
-    pub write_timeout: Duration,
-}
 
 /// Serves until the stop; returns when the last connection is closed.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {

@@ -1,6 +1,6 @@
 //! Answers that do not depend on the data.
 
-use super::body::{Body, JSON, response, text_response};
+use super::response::{Body, JSON, response, text_response};
 use crate::health::{Health, Report};
 use crate::logging::cut;
 use hyper::header::HeaderValue;
@@ -22,7 +22,7 @@ pub const NOT_ENCRYPTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: tex
 pub fn ping(report: &Report) -> Response<Body> {
     let mut answer = match report.problem() {
         None => {
-            let mut answer = Response::new(super::body::full(""));
+            let mut answer = Response::new(super::response::full(""));
             *answer.status_mut() = StatusCode::NO_CONTENT;
             answer
         }

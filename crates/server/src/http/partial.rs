@@ -3,9 +3,9 @@
 //! The complete body is read first, then parsed and committed as one unit. The lines are processed one by one only if
 //! this commit is refused.
 
-use super::Shared;
 use super::body::{self, BodyError};
 use super::once::{self, Claimed, Fingerprint, done_once};
+use super::shared::Shared;
 use crate::counters::add;
 use crate::json::push_string;
 use crate::lines::now_ns;

@@ -1,12 +1,13 @@
 //! SQL over HTTP: `/exec` as JSON, `/exp` as CSV, `/chk` whether a table exists.
 
-use super::Shared;
 use super::arrow;
-use super::body::{self, Body, JSON, answer_body, response, text_response};
+use super::body::{self, answer_body};
 use super::browser::Caller;
 use super::frames;
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
+use super::response::{Body, JSON, response, text_response};
+use super::shared::Shared;
 use super::wire::Wire;
 use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::budget::Share;

@@ -1,10 +1,11 @@
 //! Which request goes where.
 
-use super::body::Body;
 use super::browser::{self, Caller, Head};
 use super::console;
 use super::params::Params;
-use super::{Shared, arrow, imports, influx, pages, query, validate, write};
+use super::response::Body;
+use super::shared::Shared;
+use super::{arrow, imports, influx, pages, query, validate, write};
 use crate::counters::add;
 use crate::logging::{LineThrottle, cut};
 use futures::FutureExt;

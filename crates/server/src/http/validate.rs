@@ -1,8 +1,9 @@
 //! Syntax check of a statement: `/api/v1/sql/validate`.
 
-use super::Shared;
-use super::body::{self, Body, JSON, response};
+use super::body;
 use super::params::Params;
+use super::response::{Body, JSON, response};
+use super::shared::Shared;
 use crate::errors::{position, status};
 use crate::json::push_string;
 use hyper::body::Incoming;

@@ -4,7 +4,7 @@
 //! first request from the start of the connection. hyper limits the time of idle connections, [`super::body`] that of
 //! bodies.
 
-use super::body::Body;
+use super::response::Body;
 use crate::budget::Watch;
 use crate::slow_reader::WriteLimit;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -249,7 +249,7 @@ mod tests {
         wire.begin();
         watched.read_exact(&mut byte).await.unwrap();
         assert!(watched.deadline.is_none() && !wire.is_idle());
-        drop(wire.answered(super::super::body::full(""), || {}));
+        drop(wire.answered(super::super::response::full(""), || {}));
         client.write_all(b"x").await.unwrap();
         watched.read_exact(&mut byte).await.unwrap();
         assert!(watched.deadline.is_some());

@@ -3,11 +3,12 @@
 //! `/write` and `/api/v2/write` reject a request with a bad line as a whole. `/api/v3/write_lp` commits the valid lines
 //! ([`super::partial`]) unless the request disables this.
 
-use super::Shared;
-use super::body::{self, Body, BodyError, full, response};
+use super::body::{self, BodyError};
 use super::once::{self, Claimed, Fingerprint, done_once};
 use super::params::Params;
 use super::partial;
+use super::response::{Body, full, response};
+use super::shared::Shared;
 use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};

@@ -4,8 +4,8 @@
 //! are committed, nothing after it is, and the connection ends. A line without its end, when the sender closes, is dropped: half a number
 //! is a wrong number.
 
-use super::Shared;
 use super::pace::{Next, Pace};
+use super::shared::Shared;
 use crate::accept::Slot;
 use crate::counters::add;
 use crate::lines::{Lines, incomplete_line, line_error};

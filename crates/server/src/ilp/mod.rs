@@ -6,39 +6,22 @@
 mod auth;
 mod connection;
 mod pace;
+mod shared;
 mod threads;
 
 use crate::accept::{self, Port, Slot};
-use crate::counters::{Counters, OpenConnection, add};
+use crate::counters::{OpenConnection, add};
 use crate::logging::LineThrottle;
-use crate::logins::Logins;
 use crate::stop::Stop;
-use crate::tls::{self, Tls};
+use crate::tls;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use tidalite::Database;
-use tidalite::line::LineOptions;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use auth::Keys;
+pub use shared::Shared;
 pub use threads::LineThreads;
-
-/// What every connection may need.
-pub struct Shared {
-    pub database: Database,
-    pub counters: Arc<Counters>,
-    pub keys: Option<Keys>,
-    pub logins: Arc<Logins>,
-    /// Limit for the TLS handshake and for the answer to the challenge; zero is no limit.
-    pub handshake_timeout: Duration,
-    /// Without, nothing is encrypted.
-    pub tls: Option<Tls>,
-    pub line: LineOptions,
-    pub commit_interval: Duration,
-    pub batch_rows_max: usize,
-}
 
 static CLOSED: LineThrottle = LineThrottle::new();
 

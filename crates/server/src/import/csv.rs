@@ -1,6 +1,6 @@
 //! CSV into a folder, parsed here, or to a server ([`upload`]).
 
-use super::Asked;
+use super::args::ImportArgs;
 use super::place::Place;
 use super::report::{Done, Rejects, Report};
 use super::source::{Reader, Source};
@@ -15,7 +15,7 @@ use tidalite::{Database, Error};
 
 pub fn import(
     source: &Source,
-    asked: &Asked,
+    asked: &ImportArgs,
     place: &Place,
     rejects: &mut Rejects,
     report: &Report,
@@ -61,7 +61,7 @@ fn here(
     database: &Database,
     plan: &CsvPlan,
     text: Reader,
-    asked: &Asked,
+    asked: &ImportArgs,
     rejects: &mut Rejects,
     report: &Report,
 ) -> Result<Progress, String> {

@@ -1,6 +1,6 @@
 //! Line protocol into a folder or to a server.
 
-use super::Asked;
+use super::args::ImportArgs;
 use super::place::Place;
 use super::report::{Done, Report};
 use super::source::Source;
@@ -23,7 +23,7 @@ const COMMIT_ROWS: usize = 50_000;
 /// Commits under way.
 const COMMITS_MAX: usize = 4;
 
-pub fn import(source: &Source, asked: &Asked, place: &Place, report: &Report) -> Result<Done, String> {
+pub fn import(source: &Source, asked: &ImportArgs, place: &Place, report: &Report) -> Result<Done, String> {
     let precision = asked.precision.as_deref().unwrap_or_default();
     let unit = EpochUnit::from_precision(precision);
     let timestamp_unit =

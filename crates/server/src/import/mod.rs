@@ -1,12 +1,14 @@
 //! `tidalite import`: files, standard input and URLs into a folder or a server.
 //!
-//! Reading order: this file what was asked for; [`source`] bytes from wherever they are; [`csv`] CSV, [`upload`] that to a
+//! Reading order: this file the command; [`args`], [`format`]; [`source`] bytes from wherever they are; [`csv`] CSV, [`upload`] that to a
 //! server; [`lines`] line protocol; [`parquet`]; [`place`] where rows go; [`report`] what is shown.
 //!
 //! Exit codes: 0 all rows are durable, 1 it failed, or records were left out or values became NULL by `--on-error`, 2
 //! asked for wrongly.
 
+mod args;
 mod csv;
+mod format;
 mod lines;
 mod parquet;
 mod place;
@@ -14,15 +16,16 @@ mod report;
 mod source;
 mod upload;
 
-use crate::cli::fail;
+use crate::process::fail;
 use crate::shell::target::Access;
-use clap::parser::ValueSource;
+use args::ImportArgs;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use format::Format;
 use place::Place;
 use report::{Rejects, Report};
-use source::{Format, Source};
+use source::Source;
 use std::process::ExitCode;
-use tidalite::import::{ImportOption, ImportOptions, OPTIONS};
+use tidalite::import::OPTIONS;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,19 +41,6 @@ Examples:
 
 Every commit is synced before it is counted. A table that does not exist is created by what the first records show.
 Exit codes: 0 all rows are in, 1 it failed, or records were left out or values became NULL, 2 asked for wrongly.";
-
-/// What was asked for, of every file.
-pub struct Asked {
-    pub table: Option<String>,
-    pub format: Option<Format>,
-    pub options: ImportOptions,
-    /// Flags of `options` that were given.
-    pub given: Vec<&'static str>,
-    pub rejects: Option<String>,
-    pub threads: usize,
-    pub is_dry_run: bool,
-    pub precision: Option<String>,
-}
 
 fn arg(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).value_name(value).help(help)
@@ -109,7 +99,7 @@ pub fn command() -> Command {
 
 #[must_use]
 pub fn run(matches: &ArgMatches) -> ExitCode {
-    let asked = match Asked::new(matches) {
+    let asked = match ImportArgs::new(matches) {
         Ok(asked) => asked,
         Err(message) => return fail(2, &message),
     };
@@ -123,7 +113,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
 }
 
 /// How many records were left out, how many values became NULL.
-fn import_all(matches: &ArgMatches, asked: &Asked) -> Result<(u64, u64), String> {
+fn import_all(matches: &ArgMatches, asked: &ImportArgs) -> Result<(u64, u64), String> {
     let files: Vec<&String> = matches.get_many("files").into_iter().flatten().collect();
     let place = Place::open(matches, asked.is_dry_run)?;
     let mut report = Report::new(matches);
@@ -151,47 +141,4 @@ fn import_all(matches: &ArgMatches, asked: &Asked) -> Result<(u64, u64), String>
     }
     place.close()?;
     Ok((bad, nulled))
-}
-
-impl Asked {
-    fn new(matches: &ArgMatches) -> Result<Asked, String> {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let mut options = ImportOptions::default();
-        let mut given = Vec::new();
-        let is_given = |o: &&ImportOption| {
-            o.name != "detect" && matches.value_source(o.flag).is_some_and(|source| source != ValueSource::DefaultValue)
-        };
-        for option in OPTIONS.iter().filter(is_given) {
-            let value = text(option.flag).unwrap_or_default();
-            option.set(&mut options, &value).map_err(|e| format!("--{}: {e}", option.flag))?;
-            given.push(option.flag);
-        }
-        Ok(Asked {
-            table: text("table"),
-            format: text("format").map(|f| Format::of_word(&f)),
-            options,
-            given,
-            rejects: text("rejects"),
-            threads: matches
-                .get_one::<usize>("threads")
-                .copied()
-                .unwrap_or_else(|| std::thread::available_parallelism().map_or(2, usize::from)),
-            is_dry_run: matches.get_flag("dry-run"),
-            precision: text("precision"),
-        })
-    }
-
-    /// # Errors
-    /// A flag does not apply to files of this format.
-    fn check(&self, format: Format) -> Result<(), String> {
-        let (known, what): (&[&str], &str) = match format {
-            Format::Csv => return Ok(()),
-            Format::Lines => (&[], "line protocol"),
-            Format::Parquet => (&["columns", "timestamp", "partition-by"], "Parquet"),
-        };
-        match self.given.iter().find(|flag| !known.contains(flag)) {
-            Some(flag) => Err(format!("--{flag} has no meaning for {what}")),
-            None => Ok(()),
-        }
-    }
 }

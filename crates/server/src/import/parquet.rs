@@ -1,13 +1,13 @@
 //! Parquet, by the query engine's own reader.
 
-use super::Asked;
+use super::args::ImportArgs;
 use super::place::Place;
 use super::report::Done;
 use super::source::Source;
 use crate::shell::target::Answer;
 use tidalite::types::PartitionBy;
 
-pub fn import(source: &Source, asked: &Asked, place: &Place) -> Result<Done, String> {
+pub fn import(source: &Source, asked: &ImportArgs, place: &Place) -> Result<Done, String> {
     let table = source.table(asked)?;
     let quoted = format!("\"{}\"", table.replace('"', "\"\""));
     let rows = format!("SELECT * FROM read_parquet('{}')", source.path()?.replace('\'', "''"));

@@ -1,38 +1,13 @@
 //! Bytes from a file, standard input or a URL, decompressed.
 
-use super::Asked;
+use super::args::ImportArgs;
+use super::format::Format;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{BufReader, Chain, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Csv,
-    Lines,
-    Parquet,
-}
-
-impl Format {
-    pub fn of_word(word: &str) -> Format {
-        match word {
-            "parquet" => Format::Parquet,
-            "lines" => Format::Lines,
-            _ => Format::Csv,
-        }
-    }
-
-    fn of_name(name: &str) -> Format {
-        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-        match name.rsplit_once('.').map(|(_, end)| end) {
-            Some("parquet") => Format::Parquet,
-            Some("ilp" | "lp" | "line" | "lines") => Format::Lines,
-            _ => Format::Csv,
-        }
-    }
-}
 
 pub struct Source {
     /// As it was given.
@@ -50,7 +25,7 @@ pub struct Source {
 pub use tidalite::import::Reader;
 
 impl Source {
-    pub fn named(name: &str, asked: &Asked) -> Result<Source, String> {
+    pub fn named(name: &str, asked: &ImportArgs) -> Result<Source, String> {
         let is_url = name.starts_with("http://") || name.starts_with("https://");
         let path = if is_url { name.split(['?', '#']).next().unwrap_or(name) } else { name };
         let format = asked.format.unwrap_or_else(|| Format::of_name(path));
@@ -65,7 +40,7 @@ impl Source {
         Ok(Source { name: name.to_owned(), format, stem, bytes, read: Arc::default(), is_url })
     }
 
-    pub fn table(&self, asked: &Asked) -> Result<String, String> {
+    pub fn table(&self, asked: &ImportArgs) -> Result<String, String> {
         let table = asked.table.clone().or_else(|| self.stem.clone());
         table.ok_or_else(|| "which table? give --table".to_owned())
     }

@@ -5,7 +5,7 @@
 //!
 //! One thread reads and cuts, some send; the caller's adds up. Nobody waits for them when the import ends early.
 
-use super::Asked;
+use super::args::ImportArgs;
 use super::report::{Rejects, Report};
 use super::source::Reader;
 use crate::http::imports::{Answer, AnswerColumn, Rejected};
@@ -100,7 +100,7 @@ pub fn upload(
     plan: &CsvPlan,
     names: &[u8],
     text: Reader,
-    asked: &Asked,
+    asked: &ImportArgs,
     rejects: &mut Rejects,
     report: &Report,
 ) -> Result<Progress, String> {
@@ -206,7 +206,7 @@ fn given_columns(known: &Known) -> String {
 }
 
 /// The request of a piece; `answer` is that to the first one, which all others are read as.
-fn path_of(plan: &CsvPlan, asked: &Asked, answer: Option<&Answer>) -> String {
+fn path_of(plan: &CsvPlan, asked: &ImportArgs, answer: Option<&Answer>) -> String {
     let options = &asked.options;
     let known = &options.known;
     let format = &plan.detected.format;
@@ -256,7 +256,7 @@ pub fn dry_run(
     server: &Server,
     plan: &CsvPlan,
     text: &Text,
-    asked: &Asked,
+    asked: &ImportArgs,
 ) -> Result<(Vec<(String, String)>, String), String> {
     let path = path_of(plan, asked, None) + "&dryRun=true";
     let rows = &text.head[plan.skipped_bytes..];

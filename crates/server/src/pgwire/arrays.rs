@@ -15,65 +15,68 @@ fn range(list: &ListArray, row: usize) -> Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
 }
 
-pub fn push_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells) {
-    out.push(b'{');
-    let range = range(list, row);
-    for item in range.clone() {
-        if item > range.start {
-            out.push(b',');
+impl Cells<'_> {
+    /// Writes a list of these values, `{1,NULL}`.
+    pub(super) fn push_list_text(&self, list: &ListArray, row: usize, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let range = range(list, row);
+        for item in range.clone() {
+            if item > range.start {
+                out.push(b',');
+            }
+            if self.is_null(item) {
+                out.extend_from_slice(b"NULL");
+            } else if self.as_list().is_some() {
+                self.push_text(item, out);
+            } else {
+                let start = out.len();
+                self.push_text(item, out);
+                quote_array_item(out, start);
+            }
         }
-        if items.is_null(item) {
-            out.extend_from_slice(b"NULL");
-        } else if items.as_list().is_some() {
-            items.push_text(item, out);
-        } else {
-            let start = out.len();
-            items.push_text(item, out);
-            quote_array_item(out, start);
-        }
+        out.push(b'}');
     }
-    out.push(b'}');
-}
 
-/// `1 2`: the form of vectors of the catalog.
-pub fn push_vector_text(out: &mut Vec<u8>, list: &ListArray, row: usize, items: &Cells) {
-    for (at, item) in range(list, row).enumerate() {
-        if at > 0 {
-            out.push(b' ');
+    /// `1 2`: the form of vectors of the catalog.
+    pub(super) fn push_vector_text(&self, list: &ListArray, row: usize, out: &mut Vec<u8>) {
+        for (at, item) in range(list, row).enumerate() {
+            if at > 0 {
+                out.push(b' ');
+            }
+            self.push_text(item, out);
         }
-        items.push_text(item, out);
     }
-}
 
-/// The binary form; `lower` is the number of the first item of each dimension.
-///
-/// # Errors
-/// On a list that is not rectangular.
-pub fn push_bytes(
-    out: &mut Vec<u8>,
-    list: &ListArray,
-    row: usize,
-    (element, lower): (PgType, i32),
-    items: &Cells,
-) -> Result<()> {
-    let mut lengths = Vec::new();
-    measure(list, row, items, &mut lengths);
-    let is_empty = lengths.contains(&0);
-    let lengths = if is_empty { &[][..] } else { &lengths[..] };
-    let start = out.len();
-    out.extend_from_slice(&(lengths.len() as i32).to_be_bytes());
-    out.extend_from_slice(&0i32.to_be_bytes());
-    out.extend_from_slice(&element.oid.to_be_bytes());
-    for length in lengths {
-        out.extend_from_slice(&(*length as i32).to_be_bytes());
-        out.extend_from_slice(&lower.to_be_bytes());
+    /// The binary form; `lower` is the number of the first item of each dimension.
+    ///
+    /// # Errors
+    /// On a list that is not rectangular.
+    pub(super) fn push_list_bytes(
+        &self,
+        list: &ListArray,
+        row: usize,
+        (element, lower): (PgType, i32),
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let mut lengths = Vec::new();
+        measure(list, row, self, &mut lengths);
+        let is_empty = lengths.contains(&0);
+        let lengths = if is_empty { &[][..] } else { &lengths[..] };
+        let start = out.len();
+        out.extend_from_slice(&(lengths.len() as i32).to_be_bytes());
+        out.extend_from_slice(&0i32.to_be_bytes());
+        out.extend_from_slice(&element.oid.to_be_bytes());
+        for length in lengths {
+            out.extend_from_slice(&(*length as i32).to_be_bytes());
+            out.extend_from_slice(&lower.to_be_bytes());
+        }
+        if is_empty {
+            return Ok(());
+        }
+        let has_nulls = push_items(out, list, row, self, lengths)?;
+        out[start + 4..start + 8].copy_from_slice(&i32::from(has_nulls).to_be_bytes());
+        Ok(())
     }
-    if is_empty {
-        return Ok(());
-    }
-    let has_nulls = push_items(out, list, row, items, lengths)?;
-    out[start + 4..start + 8].copy_from_slice(&i32::from(has_nulls).to_be_bytes());
-    Ok(())
 }
 
 /// The lengths of the dimensions, by the first item of each.

@@ -1,8 +1,8 @@
 //! Statements about the session itself: transactions, settings, prepared statements. The parser of SQL never sees them.
 
+use super::isolation::{Level, Modes};
 use super::reply::Report;
 use super::split::{Token, tokens};
-use super::transaction::{Level, Modes};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -6,70 +6,23 @@
 
 use super::cancel::Backend;
 use super::command::Variables;
-use super::cursors::Cursor;
 use super::message::{Input, Malformed, Message, Object};
-use super::prepared::{Portal, Prepared, Running, What, first_word};
+use super::prepared::{What, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
+use super::running::Running;
+use super::session::{FAILED, Failure, IDLE, Session, Step, gone, not_utf8, reported};
+use super::shared::Shared;
 use super::startup::Startup;
-use super::transaction::Block;
-use super::{Shared, introspection, split};
+use super::{introspection, split};
 use crate::counters::add;
-use crate::errors::{position, sqlstate};
 use crate::results;
 use crate::stop::Stop;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidalite::{Error, Parameter, QueryOptions, Response, SqlState};
-
-pub(super) const IDLE: u8 = b'I';
-pub(super) const OPEN: u8 = b'T';
-pub(super) const FAILED: u8 = b'E';
-
-/// Why a message was not done.
-pub(super) enum Failure {
-    Refused(Report),
-    Io(io::Error),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
-    }
-}
-
-impl From<Report> for Failure {
-    fn from(report: Report) -> Failure {
-        Failure::Refused(report)
-    }
-}
-
-pub(super) type Step<T = ()> = Result<T, Failure>;
-
-pub(super) struct Session<'a> {
-    pub(super) input: Input,
-    pub(super) out: Output,
-    pub(super) shared: &'a Shared,
-    pub(super) client: &'a str,
-    pub(super) variables: Variables,
-    pub(super) transaction: u8,
-    /// The open transaction.
-    pub(super) block: Option<Block>,
-    /// Command tag of the last statement of a message; sent after its block has been committed.
-    pub(super) held_tag: Option<String>,
-    pub(super) holds_tag: bool,
-    /// By name; the unnamed one has the empty name.
-    pub(super) statements: HashMap<String, Arc<Prepared>>,
-    pub(super) portals: HashMap<String, Portal>,
-    /// Those of SQL.
-    pub(super) cursors: HashMap<String, Cursor>,
-    /// A message of the pipeline failed: those up to the next Sync are passed over.
-    pub(super) is_skipping: bool,
-    pub(super) stop: Stop,
-}
+use tidalite::{Parameter, QueryOptions, Response, SqlState};
 
 /// Serves until the client leaves, the stop comes, or the connection is of no more use.
 pub async fn run(
@@ -410,20 +363,4 @@ async fn idle(timeout: Option<Duration>) {
         Some(timeout) => tokio::time::sleep(timeout).await,
         None => std::future::pending().await,
     }
-}
-
-pub(super) fn reported(sql: &str, error: &Error) -> Report {
-    Report {
-        hint: error.hint.clone(),
-        position: error.position.filter(|_| !sql.is_empty()).map(|_| position(sql, error) + 1),
-        ..Report::error(sqlstate(error), error.message.clone())
-    }
-}
-
-pub(super) fn not_utf8() -> Report {
-    Report::error("22021", "invalid byte sequence for encoding \"UTF8\"")
-}
-
-pub(super) fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionAborted, "the client left while its statement ran")
 }

@@ -3,10 +3,10 @@
 //! Always: rows that come are parsed as fast as they are committed, and wait on the client's side; rows that go are
 //! computed as they are sent. A client that breaks off, or leaves, has copied nothing that was not committed before.
 
-use super::connection::{Session, Step, gone, reported};
 use super::copy_binary::{self, Incoming};
 use super::message::{Malformed, Message};
 use super::reply::Report;
+use super::session::{Session, Step, gone, reported};
 use super::types::{Column, columns};
 use super::values::{Cells, canonical};
 use crate::counters::add;

@@ -5,206 +5,22 @@
 //! DECLARE, with WITH HOLD also after the end of the transaction. FETCH, MOVE and CLOSE also take a portal of the extended
 //! protocol, as asyncpg's cursors do.
 
-use super::connection::{IDLE, Session, Step, gone, reported};
-use super::prepared::{Portal, Running, State};
+use super::cursor::{Cursor, CursorRows};
+use super::cursor_command::{CursorCommand, Direction};
+use super::prepared::{Portal, State};
 use super::reply::Report;
 use super::rows::{Look, write_rows};
-use super::split::{Token, tokens};
+use super::running::Running;
+use super::session::{IDLE, Session, Step, gone, reported};
 use super::types::Column;
 use super::values::canonical;
-use crate::budget::Share;
 use arrow::array::{Array, ArrayRef};
 use futures::StreamExt;
-use std::collections::VecDeque;
 use std::ops::Range;
 use tidalite::{Parameter, Response, Result as Done};
 
 /// Open cursors of one session.
 const CURSORS_MAX: usize = 1_000;
-
-/// A statement about a cursor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CursorCommand {
-    Declare {
-        name: String,
-        is_scroll: bool,
-        is_held: bool,
-        sql: String,
-    },
-    Fetch {
-        name: String,
-        direction: Direction,
-        returns_rows: bool,
-    },
-    /// `None` for all.
-    Close(Option<String>),
-}
-
-/// The direction and distance of a cursor movement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// A number of rows, or all remaining rows.
-    Forward(u64),
-    Backward(u64),
-    /// To a row, counted from 1, or from the end when negative.
-    Absolute(i64),
-    Relative(i64),
-}
-
-impl CursorCommand {
-    /// `None` when a text begins as none of these; an error when it goes on otherwise.
-    pub fn read(sql: &str) -> Option<Result<CursorCommand, Report>> {
-        let all: Vec<(usize, Token)> = tokens(sql).collect();
-        let first = all.first()?.1;
-        let malformed = |form: &str| Report::error("42601", "syntax error").with_hint(format!("write {form}"));
-        if first.is_word("declare") {
-            // `DECLARE @name` begins a query with named expressions, not a cursor statement.
-            if matches!(all.get(1), Some((_, Token::Word(word))) if word.starts_with('@')) {
-                return None;
-            }
-            let read = declare(sql, &all);
-            return Some(read.ok_or_else(|| malformed("DECLARE name [SCROLL] CURSOR [WITH HOLD] FOR query")));
-        }
-        if first.is_word("close") {
-            let read = match &all[1..] {
-                [(_, Token::Word(word))] if word.eq_ignore_ascii_case("all") => Some(CursorCommand::Close(None)),
-                [(_, name)] => name.identifier().map(|name| CursorCommand::Close(Some(name))),
-                _ => None,
-            };
-            return Some(read.ok_or_else(|| malformed("CLOSE name, or CLOSE ALL")));
-        }
-        let returns_rows = first.is_word("fetch");
-        if !returns_rows && !first.is_word("move") {
-            return None;
-        }
-        let words: Vec<Token> = all[1..].iter().map(|(_, token)| *token).collect();
-        let read = fetch(&words).map(|(direction, name)| CursorCommand::Fetch { name, direction, returns_rows });
-        Some(
-            read.ok_or_else(|| {
-                malformed("FETCH [NEXT | PRIOR | FIRST | LAST | FORWARD n | BACKWARD n | ALL] FROM name")
-            }),
-        )
-    }
-}
-
-fn declare(sql: &str, all: &[(usize, Token)]) -> Option<CursorCommand> {
-    let name = all.get(1)?.1.identifier()?;
-    let begin = all.iter().position(|(_, token)| token.is_word("for"))?;
-    let options: Vec<String> = all.get(2..begin)?.iter().filter_map(|(_, token)| token.identifier()).collect();
-    let at = options.iter().position(|word| word == "cursor")?;
-    let (before, behind) = (&options[..at], &options[at + 1..]);
-    let is_known = |word: &String| ["binary", "insensitive", "asensitive", "no", "scroll"].contains(&word.as_str());
-    let is_held = match behind.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] | ["without", "hold"] => false,
-        ["with", "hold"] => true,
-        _ => return None,
-    };
-    let is_scroll = before.iter().any(|word| word == "scroll") && !before.iter().any(|word| word == "no");
-    let query = sql[all.get(begin + 1)?.0..].trim_end().trim_end_matches(';');
-    before.iter().all(is_known).then(|| CursorCommand::Declare { name, is_scroll, is_held, sql: query.to_owned() })
-}
-
-/// Parses the direction and the cursor name of FETCH or MOVE.
-fn fetch(words: &[Token]) -> Option<(Direction, String)> {
-    let (name, rest) = words.split_last()?;
-    let name = name.identifier()?;
-    let rest = match rest.split_last() {
-        Some((last, before)) if last.is_word("from") || last.is_word("in") => before,
-        _ => rest,
-    };
-    let number = |words: &[Token]| -> Option<i64> {
-        match words {
-            [Token::Word(digits)] => digits.parse().ok(),
-            [Token::Symbol('-'), Token::Word(digits)] => digits.parse::<i64>().ok().map(|n| -n),
-            [Token::Symbol('+'), Token::Word(digits)] => digits.parse().ok(),
-            _ => None,
-        }
-    };
-    let forward =
-        |n: i64| if n < 0 { Direction::Backward(n.unsigned_abs()) } else { Direction::Forward(n.unsigned_abs()) };
-    let backward =
-        |n: i64| if n < 0 { Direction::Forward(n.unsigned_abs()) } else { Direction::Backward(n.unsigned_abs()) };
-    let is_all = |words: &[Token]| matches!(words, [word] if word.is_word("all"));
-    let step = match rest {
-        [] => Direction::Forward(1),
-        [word] if word.is_word("next") || word.is_word("forward") => Direction::Forward(1),
-        [word] if word.is_word("prior") || word.is_word("backward") => Direction::Backward(1),
-        [word] if word.is_word("first") => Direction::Absolute(1),
-        [word] if word.is_word("last") => Direction::Absolute(-1),
-        [word] if word.is_word("all") => Direction::Forward(u64::MAX),
-        [word, rest @ ..] if word.is_word("forward") && is_all(rest) => Direction::Forward(u64::MAX),
-        [word, rest @ ..] if word.is_word("backward") && is_all(rest) => Direction::Backward(u64::MAX),
-        [word, rest @ ..] if word.is_word("forward") => forward(number(rest)?),
-        [word, rest @ ..] if word.is_word("backward") => backward(number(rest)?),
-        [word, rest @ ..] if word.is_word("absolute") => Direction::Absolute(number(rest)?),
-        [word, rest @ ..] if word.is_word("relative") => Direction::Relative(number(rest)?),
-        rest => forward(number(rest)?),
-    };
-    Some((step, name))
-}
-
-/// Rows of one batch, with the number of the first of them, from 1.
-struct Rows {
-    first: u64,
-    count: u64,
-    arrays: Vec<ArrayRef>,
-}
-
-/// A cursor that is open.
-pub struct Cursor {
-    running: Running,
-    is_scroll: bool,
-    is_held: bool,
-    /// The current row, from 1: 0 before the first row, the number of rows plus 1 after the last.
-    position: u64,
-    /// Computed rows that are kept.
-    rows: VecDeque<Rows>,
-    /// Number of computed rows.
-    known: u64,
-    is_complete: bool,
-    /// Share of the memory limit of all clients.
-    held: Share,
-}
-
-impl Cursor {
-    /// Returns a cursor over rows, some of which may have been sent; it moves forward only.
-    fn new(running: Running, held: Share) -> Cursor {
-        let position = running.sent;
-        let mut cursor = Cursor {
-            is_scroll: false,
-            is_held: false,
-            position,
-            rows: VecDeque::new(),
-            known: position,
-            is_complete: false,
-            held,
-            running,
-        };
-        if let Some((arrays, rows, next)) = cursor.running.batch.take() {
-            let count = rows - next;
-            let arrays = arrays.iter().map(|array| array.slice(next, count)).collect();
-            cursor.known += count as u64;
-            cursor.rows.push_back(Rows { first: position + 1, count: count as u64, arrays });
-        }
-        cursor
-    }
-
-    pub fn is_held(&self) -> bool {
-        self.is_held
-    }
-
-    /// As they are announced.
-    pub fn columns(&self) -> &[Column] {
-        &self.running.columns
-    }
-
-    /// Drops the rows that the cursor cannot reach again, except the current row.
-    fn forget(&mut self) {
-        while !self.is_scroll && self.rows.front().is_some_and(|rows| rows.first + rows.count <= self.position) {
-            self.rows.pop_front();
-        }
-    }
-}
 
 impl Session<'_> {
     pub(super) async fn cursor_command(
@@ -435,7 +251,7 @@ impl Session<'_> {
                 cursor.held.add(bytes).map_err(|e| Report::error("53200", e.message))?;
             }
             let count = batch.num_rows() as u64;
-            cursor.rows.push_back(Rows { first: cursor.known + 1, count, arrays });
+            cursor.rows.push_back(CursorRows { first: cursor.known + 1, count, arrays });
             cursor.known += count;
             return Ok(true);
         }
@@ -469,58 +285,4 @@ fn missing(name: &str) -> Report {
 fn backwards() -> Report {
     Report::error("55000", "cursor can only scan forward")
         .with_hint("declare it with SCROLL option to enable backward scan")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn step(sql: &str) -> Option<Direction> {
-        match CursorCommand::read(sql)?.ok()? {
-            CursorCommand::Fetch { direction, .. } => Some(direction),
-            _ => None,
-        }
-    }
-
-    #[test]
-    fn declarations_are_read() {
-        let declared = |sql: &str| match CursorCommand::read(sql) {
-            Some(Ok(CursorCommand::Declare { name, is_scroll, is_held, sql })) => Some((name, is_scroll, is_held, sql)),
-            _ => None,
-        };
-        let text = |name: &str, s, h, q: &str| Some((name.to_owned(), s, h, q.to_owned()));
-        assert_eq!(declared("DECLARE c CURSOR FOR select 1;"), text("c", false, false, "select 1"));
-        assert_eq!(
-            declared("declare \"C d\" SCROLL CURSOR WITH HOLD FOR\nselect 1"),
-            text("C d", true, true, "select 1")
-        );
-        assert_eq!(
-            declared("declare c no scroll cursor without hold for select 1"),
-            text("c", false, false, "select 1")
-        );
-        assert!(CursorCommand::read("declare @x := 1 select @x").is_none());
-        for wrong in ["declare c", "declare c cursor select 1", "declare c cursor with for select 1", "fetch", "close"]
-        {
-            assert!(matches!(CursorCommand::read(wrong), Some(Err(_))), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn every_direction_is_read() {
-        for (sql, expected) in [
-            ("fetch c", Direction::Forward(1)),
-            ("fetch from c", Direction::Forward(1)),
-            ("fetch 5 in c", Direction::Forward(5)),
-            ("fetch -5 from c", Direction::Backward(5)),
-            ("fetch all c", Direction::Forward(u64::MAX)),
-            ("fetch forward all from c", Direction::Forward(u64::MAX)),
-            ("fetch backward 2 from c", Direction::Backward(2)),
-            ("move absolute -1 from c", Direction::Absolute(-1)),
-            ("move relative 2 c", Direction::Relative(2)),
-            ("fetch last from c", Direction::Absolute(-1)),
-            ("fetch prior from c", Direction::Backward(1)),
-        ] {
-            assert_eq!(step(sql), Some(expected), "{sql}");
-        }
-    }
 }

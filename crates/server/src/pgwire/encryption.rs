@@ -3,7 +3,7 @@
 //! A client asks for TLS with a message of its own and waits for a byte, or begins with the handshake at once and says
 //! by ALPN what it wants to speak. Nothing is read past the message: what follows it belongs to the handshake.
 
-use super::Shared;
+use super::shared::Shared;
 use crate::logging::LineThrottle;
 use crate::socket::Socket;
 use crate::tls::{Refused, begins_encrypted};

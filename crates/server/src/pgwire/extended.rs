@@ -2,12 +2,13 @@
 //!
 //! A statement is looked at once and run as often as it is bound; its rows wait in a portal until they are asked for.
 
-use super::connection::{IDLE, Session, Step, gone, not_utf8, reported};
 use super::message::Bind;
 use super::obey::shown;
-use super::prepared::{Portal, Prepared, Running, State, What, first_word, format};
+use super::prepared::{Portal, Prepared, State, What, first_word, format};
 use super::reply::Report;
 use super::rows::rows_tag;
+use super::running::Running;
+use super::session::{IDLE, Session, Step, gone, not_utf8, reported};
 use super::types::Column;
 use super::{introspection, parameters, split};
 use crate::budget::Share;

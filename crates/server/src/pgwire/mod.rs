@@ -1,35 +1,44 @@
 //! The PostgreSQL protocol (version 3.0): connections.
 //!
-//! Reading order: this file accepts connections; [`encryption`] TLS negotiation; [`message`] decodes messages,
-//! [`reply`] encodes responses; [`startup`] and [`scram`] authentication; [`connection`] the messages of a session and
-//! simple queries, [`extended`] the extended protocol with [`prepared`] statements and portals; [`prepare`] PREPARE and
-//! EXECUTE in SQL, [`cursors`] cursors in SQL; [`rows`] result rows, [`copy`] COPY; [`split`] splits a text into
-//! statements; [`command`] parses session commands and [`obey`] executes them, [`transaction`] transaction blocks,
-//! [`introspection`] a query of asyncpg; [`types`], [`values`], [`arrays`] and [`numeric`] encode values,
-//! [`parameters`] decodes parameters; [`cancel`] cancel requests.
+//! Reading order: this file accepts connections; [`shared`] their common state; [`encryption`] TLS negotiation;
+//! [`message`] decodes messages, [`reply`] encodes responses; [`startup`] and [`scram`] authentication; [`session`] the
+//! state of a session; [`connection`] the messages of a session and simple queries, [`extended`] the extended protocol
+//! with [`prepared`] statements and portals; [`prepare_command`], [`prepare`] PREPARE and EXECUTE in SQL;
+//! [`cursor_command`], [`cursor`], [`cursors`] cursors in SQL; [`running`], [`rows`] result rows, [`copy`] COPY;
+//! [`split`] splits a text into statements; [`command`] parses session commands and [`obey`] executes them;
+//! [`isolation`], [`block`], [`transaction`] transaction blocks; [`introspection`] a query of asyncpg; [`types`],
+//! [`values`], [`arrays`] and [`numeric`] encode values, [`parameters`] decodes parameters; [`cancel`] cancel requests.
 //!
 //! Always: a client costs memory for one message of its own and a few batches of rows; bytes that are no message end
 //! its connection at most; rows are computed only as they are read.
 
 mod arrays;
+mod block;
 mod cancel;
 mod command;
 mod connection;
 mod copy;
 mod copy_binary;
+mod cursor;
+mod cursor_command;
 mod cursors;
 mod encryption;
 mod extended;
 mod introspection;
+mod isolation;
 mod message;
 mod numeric;
 mod obey;
 mod parameters;
 mod prepare;
+mod prepare_command;
 mod prepared;
 mod reply;
 mod rows;
+mod running;
 mod scram;
+mod session;
+mod shared;
 mod split;
 mod startup;
 mod transaction;
@@ -39,41 +48,17 @@ mod values;
 pub use cancel::Backends;
 pub use encryption::ALPN;
 pub use scram::Credentials;
+pub use shared::Shared;
 
 use crate::accept::{self, Port, Slot};
-use crate::budget::Budget;
-use crate::counters::{Counters, OpenConnection};
-use crate::logins::Logins;
+use crate::counters::OpenConnection;
 use crate::slow_reader::{Timed, WriteLimit, limit_unsent};
 use crate::stop::Stop;
-use crate::tls::Tls;
 use message::Input;
 use reply::Output;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use tidalite::Database;
 use tokio::net::{TcpListener, TcpStream};
-
-/// What every connection may need.
-pub struct Shared {
-    pub database: Database,
-    pub counters: Arc<Counters>,
-    /// Without, anyone is let in.
-    pub credentials: Option<Credentials>,
-    pub logins: Arc<Logins>,
-    /// Limit for TLS negotiation and, again, for startup message and login; zero is no limit.
-    pub handshake_timeout: Duration,
-    /// Limit for a client that takes no byte; zero is no limit.
-    pub write_timeout: Duration,
-    pub message_bytes_max: usize,
-    /// Of long messages, and of what sessions keep of them.
-    pub messages: Budget,
-    pub results: Budget,
-    /// Without, nothing is encrypted.
-    pub tls: Option<Tls>,
-    pub backends: Backends,
-}
 
 /// Serves until the stop; returns when the statements under way are finished and every connection is closed.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {

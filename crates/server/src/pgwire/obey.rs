@@ -1,9 +1,9 @@
 //! Statements about the session itself: transactions, settings, what is prepared.
 
 use super::command::{Command, boolean};
-use super::connection::{IDLE, Session, Step};
+use super::isolation::{Level, Modes};
 use super::reply::Report;
-use super::transaction::{Level, Modes};
+use super::session::{IDLE, Session, Step};
 use super::types::{Column, text_column};
 
 impl Session<'_> {

@@ -1,16 +1,17 @@
 //! Prepared statements and portals of a session.
 
 use super::command::{Command, recognise};
-use super::cursors::{Cursor, CursorCommand};
-use super::prepare::{Execute, Prepare};
+use super::cursor::Cursor;
+use super::cursor_command::CursorCommand;
+use super::prepare_command::{Execute, Prepare};
 use super::reply::Report;
+use super::running::Running;
 use super::split::{Token, tokens};
 use super::types::{self, Column};
 use crate::budget::Share;
-use arrow::array::ArrayRef;
 use std::sync::OnceLock;
 use tidalite::types::pg_type;
-use tidalite::{Described, Parameter, Rows};
+use tidalite::{Described, Parameter};
 
 /// A statement that can be bound to values many times.
 pub struct Prepared {
@@ -135,24 +136,6 @@ pub enum State {
     /// Rows of a portal that a statement moved.
     Cursor(Box<Cursor>),
     Finished,
-}
-
-/// Rows on their way to a client.
-pub struct Running {
-    pub rows: Rows,
-    /// As they were announced.
-    pub columns: Vec<Column>,
-    /// The batch being sent, in the form it is sent from, how many rows it has, and the next of them.
-    pub batch: Option<(Vec<ArrayRef>, usize, usize)>,
-    /// Rows that were sent.
-    pub sent: u64,
-}
-
-impl Running {
-    pub fn new(rows: Rows, announced: Option<Vec<Column>>) -> Running {
-        let columns = announced.unwrap_or_else(|| types::columns(&rows.columns, &rows.schema));
-        Running { rows, columns, batch: None, sent: 0 }
-    }
 }
 
 /// The format of a column: none given is text, one is for all.

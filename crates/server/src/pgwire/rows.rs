@@ -2,9 +2,10 @@
 //!
 //! Always: rows are computed only as they are sent; a client that leaves meanwhile ends the query.
 
-use super::connection::{Session, Step, gone, reported};
-use super::prepared::{Running, first_word, format};
+use super::prepared::{first_word, format};
 use super::reply::{Output, Report};
+use super::running::Running;
+use super::session::{Session, Step, gone, reported};
 use super::types::Column;
 use super::values::{Cells, canonical};
 use crate::counters::add;

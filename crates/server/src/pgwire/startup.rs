@@ -1,9 +1,9 @@
 //! The beginning of a session: a cancel request done, or a user let in.
 
-use super::Shared;
 use super::message::{Body, Input, Malformed, Message};
 use super::reply::{Output, Report};
 use super::scram::{Credentials, Exchange};
+use super::shared::Shared;
 use crate::logging::{LineThrottle, cut};
 use bytes::Bytes;
 use std::net::IpAddr;

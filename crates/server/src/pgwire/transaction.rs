@@ -4,88 +4,13 @@
 //! a session whose status is not IDLE has a block. An implicit block covers one message of statements, or the messages
 //! up to a Sync; the status of its session stays IDLE.
 
+use super::block::{Block, Savepoint};
 use super::command::Variables;
-use super::connection::{FAILED, IDLE, OPEN, Session, Step, reported};
+use super::isolation::{LEVELS, Level, Modes};
 use super::reply::Report;
+use super::session::{FAILED, IDLE, OPEN, Session, Step, reported};
 use std::collections::BTreeSet;
-use tidalite::{Database, Isolation, Transaction};
-
-/// An isolation level as clients name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
-    pub name: &'static str,
-    isolation: Isolation,
-}
-
-const LEVELS: &[Level] = &[
-    Level { name: "serializable", isolation: Isolation::Serializable },
-    Level { name: "repeatable read", isolation: Isolation::RepeatableRead },
-    Level { name: "read committed", isolation: Isolation::ReadCommitted },
-    // As in PostgreSQL, READ UNCOMMITTED behaves like READ COMMITTED.
-    Level { name: "read uncommitted", isolation: Isolation::ReadCommitted },
-];
-
-impl Level {
-    /// By its name, in any case and with any blanks.
-    pub fn by_name(name: &str) -> Option<Level> {
-        let name = name.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase();
-        LEVELS.iter().find(|level| level.name == name).copied()
-    }
-}
-
-/// The transaction modes given by BEGIN and SET TRANSACTION.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Modes {
-    pub level: Option<Level>,
-    pub is_read_only: Option<bool>,
-}
-
-/// An open transaction of a session.
-pub struct Block {
-    /// Begun with its first statement.
-    transaction: Option<Transaction>,
-    level: Level,
-    is_read_only: bool,
-    is_implicit: bool,
-    /// Settings as they were, for a rollback.
-    before: Variables,
-    /// Settings that hold for this transaction only.
-    local: BTreeSet<String>,
-    /// Savepoints, oldest first.
-    savepoints: Vec<Savepoint>,
-}
-
-/// The session state that ROLLBACK TO restores besides rows.
-struct Savepoint {
-    name: String,
-    is_read_only: bool,
-    variables: Variables,
-}
-
-impl Block {
-    fn transaction(&mut self, database: &Database) -> &Transaction {
-        self.transaction.get_or_insert_with(|| database.begin(self.level.isolation))
-    }
-
-    fn apply(&mut self, modes: Modes) -> Result<(), Report> {
-        let has_begun = self.transaction.is_some();
-        if let Some(level) = modes.level.filter(|level| *level != self.level) {
-            if has_begun {
-                let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
-                return Err(Report::error("25001", message));
-            }
-            self.level = level;
-        }
-        if let Some(is_read_only) = modes.is_read_only {
-            if has_begun && self.is_read_only && !is_read_only {
-                let message = "transaction read-write mode must be set before any query";
-                return Err(Report::error("25001", message));
-            }
-            self.is_read_only = is_read_only;
-        }
-        Ok(())
-    }
-}
+use tidalite::Transaction;
 
 impl Session<'_> {
     /// Begins a block by BEGIN.

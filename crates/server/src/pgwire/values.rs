@@ -4,7 +4,6 @@
 //! writing a value is a match and a copy. What is of another type than was announced, since a parameter's value turned
 //! out to be, is cast to it.
 
-use super::arrays;
 use super::numeric::{push_binary, push_decimal, push_f32, push_f64};
 use super::types::Column;
 use crate::digits::{push_clock, push_day, push_fraction, push_hex, push_i64, push_uuid};
@@ -257,8 +256,8 @@ impl<'a> Cells<'a> {
             }
             Values::Uuid(v) => push_uuid(out, v.value(row)),
             Values::Ipv4(v) => push_ipv4(out, v[row]),
-            Values::List(v, _, items) => arrays::push_text(out, v, row, items),
-            Values::Vector(v, _, items) => arrays::push_vector_text(out, v, row, items),
+            Values::List(v, _, items) => items.push_list_text(v, row, out),
+            Values::Vector(v, _, items) => items.push_vector_text(v, row, out),
             Values::Null => {}
             Values::Other(v) => drop(write!(out, "{}", v.value(row))),
         }
@@ -295,8 +294,8 @@ impl<'a> Cells<'a> {
                 out.push(JSONB_VERSION);
                 out.extend_from_slice(v.value(row).as_bytes());
             }
-            Values::List(v, element, items) => arrays::push_bytes(out, v, row, (*element, 1), items)?,
-            Values::Vector(v, element, items) => arrays::push_bytes(out, v, row, (*element, 0), items)?,
+            Values::List(v, element, items) => items.push_list_bytes(v, row, (*element, 1), out)?,
+            Values::Vector(v, element, items) => items.push_list_bytes(v, row, (*element, 0), out)?,
             Values::Decimal(..) | Values::NumericF64(_) => self.push_numeric(row, out),
             // A Decimal256 is the one number without an array of its own here.
             Values::Other(_) if matches!(self.array.data_type(), DataType::Decimal256(..)) => {

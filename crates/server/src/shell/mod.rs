@@ -5,7 +5,7 @@
 mod print;
 pub mod target;
 
-use crate::cli::fail;
+use crate::process::fail;
 use clap::{Arg, ArgMatches, Command};
 use print::Format;
 use rustyline::DefaultEditor;

@@ -3,9 +3,9 @@
 //! Both give the JSON of `/exec`, so that there is one way to print; values keep the text they have there.
 
 use crate::answer::{Answer as Stream, Form, JsonForm, Limit};
-use crate::cli::socket_runtime;
 use crate::config::{Config, Given};
 use crate::errors::with_hint;
+use crate::process::socket_runtime;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Arg, ArgMatches};

@@ -1,19 +1,6 @@
-//! EXPLAIN, SHOW, and statements about the database.
+//! SHOW, and statements about the database.
 
-use super::{Expr, Ident, ObjectName, Statement};
-
-/// EXPLAIN.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Explain {
-    /// ANALYZE.
-    pub analyze: bool,
-    /// VERBOSE.
-    pub verbose: bool,
-    /// Options in parentheses, each with its value.
-    pub options: Vec<(Ident, Option<Expr>)>,
-    /// The statement.
-    pub statement: Statement,
-}
+use super::{Expr, ObjectName};
 
 /// SHOW.
 #[derive(Clone, Debug, PartialEq)]

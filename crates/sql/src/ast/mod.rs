@@ -4,7 +4,7 @@
 //! of the statement; code that compares names folds the case.
 //!
 //! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`],
-//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`walk`].
+//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`statement`]; [`walk`].
 
 pub mod admin;
 pub mod copy;
@@ -18,13 +18,14 @@ pub mod query;
 pub mod relation;
 pub mod select;
 pub mod session;
+pub mod statement;
 pub mod table;
 pub mod time_series;
 pub mod types;
 pub mod view;
 pub mod walk;
 
-pub use admin::{Admin, Backup, CheckTarget, Explain, Show};
+pub use admin::{Admin, Backup, CheckTarget, Show};
 pub use copy::{Copy, CopyDirection, CopyOption, CopySource, CopyTarget};
 pub use dml::{
     Assignment, ConflictAction, Delete, Insert, InsertBatch, InsertSource, Merge, MergeAction, MergeClause, OnConflict,
@@ -49,7 +50,8 @@ pub use relation::{
     Alias, AliasColumn, Join, JoinCondition, JoinKind, JoinSide, Relation, RelationKind, TableRef, TableSample,
 };
 pub use select::{Distinct, GroupBy, GroupItem, NamedWindow, Projection, Select, SelectItem, Wildcard, WildcardChange};
-pub use session::{Cursor, FetchDirection, Session, SettingScope, Transaction};
+pub use session::{Cursor, FetchDirection, SettingScope, Transaction};
+pub use statement::{Explain, Session, Statement};
 pub use table::{
     AlterAction, AlterTable, ColumnDef, ColumnOption, CreateTable, Partitions, SettingValue, StorageSetting,
     TableElement, TableSource, TableStorage, TimeToLive,
@@ -60,91 +62,3 @@ pub use time_series::{
 };
 pub use types::{TypeArg, TypeName};
 pub use view::{AlterView, CreateView, Materialized, Period, Refresh, RefreshMode, RefreshScope};
-
-/// A statement.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Statement {
-    /// A query, in any of its forms.
-    Query(Box<Query>),
-    /// EXPLAIN of a statement.
-    Explain(Box<Explain>),
-    /// INSERT.
-    Insert(Box<Insert>),
-    /// UPDATE.
-    Update(Box<Update>),
-    /// DELETE.
-    Delete(Box<Delete>),
-    /// MERGE.
-    Merge(Box<Merge>),
-    /// COPY.
-    Copy(Box<Copy>),
-    /// CREATE TABLE.
-    CreateTable(Box<CreateTable>),
-    /// ALTER TABLE.
-    AlterTable(Box<AlterTable>),
-    /// CREATE VIEW and CREATE MATERIALIZED VIEW.
-    CreateView(Box<CreateView>),
-    /// ALTER MATERIALIZED VIEW.
-    AlterView(Box<AlterView>),
-    /// REFRESH MATERIALIZED VIEW.
-    RefreshView {
-        /// The view.
-        view: ObjectName,
-        /// Part of the view to recompute.
-        scope: RefreshScope,
-    },
-    /// CREATE SCHEMA.
-    CreateSchema {
-        /// The schema.
-        name: Ident,
-        /// True if IF NOT EXISTS is given.
-        if_not_exists: bool,
-    },
-    /// CREATE FUNCTION.
-    CreateFunction(Box<CreateFunction>),
-    /// CREATE INDEX.
-    CreateIndex(Box<CreateIndex>),
-    /// CREATE USER and CREATE ROLE.
-    CreateRole(Box<CreateRole>),
-    /// DROP of any object except columns and partitions.
-    Drop(Box<DropObject>),
-    /// TRUNCATE.
-    Truncate {
-        /// The tables.
-        tables: Vec<ObjectName>,
-        /// True if IF EXISTS is given.
-        if_exists: bool,
-    },
-    /// RENAME TABLE.
-    RenameTable {
-        /// The table.
-        table: ObjectName,
-        /// The name it gets.
-        to: ObjectName,
-    },
-    /// GRANT and REVOKE.
-    Grant(Box<Grant>),
-    /// SHOW.
-    Show(Box<Show>),
-    /// DESCRIBE of a table or a query.
-    Describe(Box<Query>),
-    /// SUMMARIZE of a table or a query.
-    Summarize(Box<Query>),
-    /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT and related statements.
-    Transaction(Transaction),
-    /// SET, RESET, PREPARE, EXECUTE, DEALLOCATE, DISCARD.
-    Session(Box<Session>),
-    /// DECLARE CURSOR, FETCH, MOVE, CLOSE.
-    Cursor(Box<Cursor>),
-    /// BACKUP.
-    Backup(Backup),
-    /// CHECK TABLE and CHECK DATABASE.
-    Check(CheckTarget),
-    /// CANCEL QUERY.
-    CancelQuery {
-        /// Identifier of the query.
-        id: Expr,
-    },
-    /// VACUUM, CHECKPOINT, COMMENT, LISTEN and other statements that Tidalite does not implement.
-    Admin(Box<Admin>),
-}

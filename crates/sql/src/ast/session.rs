@@ -1,6 +1,6 @@
-//! Transactions, settings, prepared statements, cursors.
+//! Transactions, scopes of settings, cursors.
 
-use super::{Expr, Ident, Query, Statement, TypeName};
+use super::{Ident, Query};
 
 /// Statements about transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,51 +30,6 @@ pub enum Transaction {
     Savepoint(Ident),
     /// RELEASE SAVEPOINT.
     Release(Ident),
-}
-
-/// Statements about the session.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Session {
-    /// SET.
-    Set {
-        /// LOCAL or SESSION.
-        scope: Option<SettingScope>,
-        /// Name of the setting; the words of a longer name such as `TIME ZONE` are separated by one space.
-        name: String,
-        /// The values; empty for DEFAULT.
-        values: Vec<Expr>,
-    },
-    /// SET TRANSACTION, SET SESSION CHARACTERISTICS AS TRANSACTION.
-    SetTransaction {
-        /// True if the modes apply to all transactions of the session.
-        is_for_session: bool,
-        /// True for READ ONLY, false for READ WRITE; `None` if omitted.
-        read_only: Option<bool>,
-        /// ISOLATION LEVEL, in upper case.
-        isolation: Option<String>,
-    },
-    /// RESET; `None` for ALL.
-    Reset(Option<String>),
-    /// DISCARD, with its argument in upper case.
-    Discard(String),
-    /// PREPARE.
-    Prepare {
-        /// The name.
-        name: Ident,
-        /// The types of the parameters.
-        types: Vec<TypeName>,
-        /// The statement.
-        statement: Box<Statement>,
-    },
-    /// EXECUTE.
-    Execute {
-        /// The name.
-        name: Ident,
-        /// The values.
-        args: Vec<Expr>,
-    },
-    /// DEALLOCATE; `None` for ALL.
-    Deallocate(Option<Ident>),
 }
 
 /// Lifetime of a setting.

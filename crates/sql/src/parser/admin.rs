@@ -1,7 +1,7 @@
 //! BACKUP, CHECK, CANCEL, and statements that other databases have.
 
 use super::expected::{Expected, NameKind};
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{Admin, Backup, CheckTarget, Expr, ExprKind, Literal, Statement};
 use crate::{Keyword, Symbol, TokenKind};

@@ -1,7 +1,7 @@
 //! Columns of tables, and constraints.
 
 use super::expected::NameKind;
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{ColumnDef, ColumnOption, Ident, ObjectName, TableElement};
 use crate::{Keyword, Symbol};

@@ -122,6 +122,6 @@ impl Parser<'_> {
             let name = ObjectName { span: name.span, parts: vec![name] };
             return Ok(self.spanned(ExprKind::Column(name), start));
         }
-        self.operand(super::infix::precedence::SUM)
+        self.operand(super::precedence::SUM)
     }
 }

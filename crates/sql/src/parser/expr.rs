@@ -1,6 +1,7 @@
 //! Expressions: precedence climbing over the operators of [`super::infix`].
 
-use super::infix::{Infix, precedence};
+use super::infix::Infix;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{Expr, ExprKind, UnaryOperator};
 use crate::{Keyword, Span, Symbol, TokenKind};

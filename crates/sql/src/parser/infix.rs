@@ -3,30 +3,11 @@
 //! The precedence follows PostgreSQL with two exceptions: `->` and `->>` have higher precedence than `*`, and
 //! comparisons may be chained.
 
-use super::{Parser, Result};
+use super::{Parser, Result, precedence};
 use crate::ast::{BinaryOperator, Expr, ExprKind, IsTest, LikeKind, QuantifiedSet, Quantifier};
 use crate::{Keyword, Span, Symbol, TokenKind};
 use BinaryOperator as B;
 use Keyword as K;
-
-/// Operator precedence; a higher number binds more tightly.
-pub(super) mod precedence {
-    pub const OR: u8 = 1;
-    pub const AND: u8 = 2;
-    pub const NOT: u8 = 3;
-    pub const IS: u8 = 4;
-    pub const COMPARISON: u8 = 5;
-    /// BETWEEN, IN, LIKE.
-    pub const RANGE: u8 = 6;
-    /// All other operators.
-    pub const OTHER: u8 = 7;
-    pub const SUM: u8 = 8;
-    pub const PRODUCT: u8 = 9;
-    pub const ARROW: u8 = 10;
-    pub const POWER: u8 = 11;
-    pub const AT: u8 = 12;
-    pub const COLLATE: u8 = 13;
-}
 
 /// An infix operator at the current position.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@
 //! Functions of the recursion and their callees are not inlined into each other: one stack frame with the
 //! variables of all these functions would need megabytes of stack at [`DEPTH_MAX`] levels.
 //!
-//! Reading order: this file, the cursor; [`names`], [`literal`], [`types`]; [`expr`], [`infix`], [`primary`],
-//! [`function`], [`special`], [`window`]; [`query`], [`with`], [`select`], [`select_item`], [`group_by`], [`parens`],
+//! Reading order: this file, the cursor; [`names`], [`literal`], [`types`]; [`expr`], [`precedence`], [`infix`],
+//! [`primary`], [`function`], [`special`], [`window`]; [`query`], [`with`], [`select`], [`select_item`], [`group_by`], [`parens`],
 //! [`relation`], [`alias`], [`join`], [`time_join`], [`sample_by`], [`latest_on`], [`pivot`]; [`statement`] and the
 //! statements: [`insert`], [`update`], [`merge`], [`create_table`], [`column`], [`storage`], [`alter_table`], [`view`],
 //! [`object`], [`access`], [`copy`], [`transaction`], [`session`], [`cursor`], [`show`], [`admin`].
@@ -35,6 +35,7 @@ mod names;
 mod object;
 mod parens;
 mod pivot;
+mod precedence;
 mod primary;
 mod query;
 mod relation;

@@ -1,6 +1,6 @@
 //! Parentheses around a query, a table or values; lookahead decides which, without backtracking.
 
-use super::infix::precedence;
+use super::precedence;
 use super::{NESTED_JOINS_MAX, Parser, Result};
 use crate::ast::{Alias, Body, Expr, ExprKind, Projection, Query, Relation, RelationKind, Select, TableRef};
 use crate::error::ErrorKind;

@@ -27,7 +27,7 @@ impl Parser<'_> {
         self.expect(K::For)?;
         let mut columns = Vec::new();
         loop {
-            let column = self.operand(super::infix::precedence::RANGE + 1)?;
+            let column = self.operand(super::precedence::RANGE + 1)?;
             self.expect(K::In)?;
             columns.push(PivotColumn { column, values: self.pivot_values()? });
             self.eat(K::For);
@@ -122,7 +122,7 @@ impl Parser<'_> {
 
     /// Parses `column [IN (…)]`.
     fn pivot_on(&mut self) -> Result<PivotColumn> {
-        let column = self.operand(super::infix::precedence::RANGE + 1)?;
+        let column = self.operand(super::precedence::RANGE + 1)?;
         let values = if self.eat(K::In) { self.pivot_values()? } else { PivotValues::All };
         Ok(PivotColumn { column, values })
     }

@@ -1,7 +1,7 @@
 //! Operands of expressions: constants, columns, parentheses, CASE, casts, arrays, intervals, and calls.
 
 use super::expected::{Expected, NameKind};
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{
     CastKind, Expr, ExprKind, Interval, IntervalField, Literal, ObjectName, Subscript, TypeName, WhenThen,

@@ -1,7 +1,7 @@
 //! SAMPLE BY.
 
 use super::expected::{Expected, NameKind};
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{Alignment, Expr, ExprKind, Fill, FillValue, Offset, SampleBy};
 use crate::{Keyword, Symbol, TokenKind};

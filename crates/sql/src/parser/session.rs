@@ -106,7 +106,7 @@ impl Parser<'_> {
         let is_literal = matches!(self.keyword(0), Some(K::True | K::False | K::Null))
             || self.keyword(0) == Some(K::Interval) && self.is_text(1);
         if !is_word || is_literal {
-            return self.operand(super::infix::precedence::SUM);
+            return self.operand(super::precedence::SUM);
         }
         let name = self.any_name();
         if self.is_adjacent_number() {

@@ -1,7 +1,7 @@
 //! Calls whose arguments are separated by keywords. Without the keywords each is an ordinary call.
 
 use super::expected::NameKind;
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{Expr, ExprKind, FunctionCall, Ident, ObjectName, SpecialCall, TrimSide};
 use crate::{Keyword, Symbol};

@@ -1,7 +1,7 @@
 //! Time joins: ASOF, LT, SPLICE, WINDOW and HORIZON JOIN.
 
 use super::expected::NameKind;
-use super::infix::precedence;
+use super::precedence;
 use super::{Parser, Result};
 use crate::ast::{
     AsofJoin, AsofKind, Duration, DurationUnit, HorizonGrid, HorizonJoin, Join, JoinKind, Offset, WindowBound,

@@ -20,10 +20,12 @@
 
 mod content;
 mod names;
+mod rng;
 
 use super::{DIRECT_UNIT, File, Fs};
 use content::Content;
 use names::{Names, Node};
+use rng::Rng;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -379,26 +381,6 @@ impl File for SimFile {
             }
         }
         disk.check_power()
-    }
-}
-
-/// SplitMix64: the seed determines every decision.
-#[derive(Clone, Debug)]
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    /// # Panics
-    /// Panics if `limit` is 0.
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
     }
 }
 

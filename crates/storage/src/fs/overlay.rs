@@ -26,11 +26,11 @@ struct Changes {
 
 #[derive(Debug)]
 struct OverlayFile {
-    content: Mutex<Content>,
+    content: Mutex<FileContent>,
 }
 
 #[derive(Debug)]
-enum Content {
+enum FileContent {
     Below(Arc<dyn File>),
     Own(Vec<u8>),
 }
@@ -57,7 +57,7 @@ impl OverlayFs {
             Some(None) => Err(io::ErrorKind::NotFound.into()),
             None => {
                 let base = self.base.as_ref().ok_or(io::ErrorKind::NotFound)?;
-                let below = Content::Below(base.open(path)?);
+                let below = FileContent::Below(base.open(path)?);
                 let file = Arc::new(OverlayFile { content: Mutex::new(below) });
                 Ok(file)
             }
@@ -82,7 +82,7 @@ impl Fs for OverlayFs {
         if self.find(&mut changes, path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let file = Arc::new(OverlayFile { content: Mutex::new(Content::Own(Vec::new())) });
+        let file = Arc::new(OverlayFile { content: Mutex::new(FileContent::Own(Vec::new())) });
         changes.files.insert(path.to_owned(), Some(file.clone()));
         Ok(file)
     }
@@ -137,19 +137,19 @@ impl Fs for OverlayFs {
 }
 
 impl OverlayFile {
-    fn lock(&self) -> MutexGuard<'_, Content> {
+    fn lock(&self) -> MutexGuard<'_, FileContent> {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the content after copying it if it still is the content of the file below.
     fn change(&self, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut content = self.lock();
-        if let Content::Below(file) = &*content {
+        if let FileContent::Below(file) = &*content {
             let mut bytes = vec![0; file.len()? as usize];
             file.read_exact_at(&mut bytes, 0)?;
-            *content = Content::Own(bytes);
+            *content = FileContent::Own(bytes);
         }
-        if let Content::Own(bytes) = &mut *content {
+        if let FileContent::Own(bytes) = &mut *content {
             change(bytes);
         }
         Ok(())
@@ -159,15 +159,15 @@ impl OverlayFile {
 impl File for OverlayFile {
     fn len(&self) -> io::Result<u64> {
         match &*self.lock() {
-            Content::Below(file) => file.len(),
-            Content::Own(bytes) => Ok(bytes.len() as u64),
+            FileContent::Below(file) => file.len(),
+            FileContent::Own(bytes) => Ok(bytes.len() as u64),
         }
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let file = match &*self.lock() {
-            Content::Below(file) => file.clone(),
-            Content::Own(bytes) => {
+            FileContent::Below(file) => file.clone(),
+            FileContent::Own(bytes) => {
                 let end = (offset as usize).checked_add(buffer.len());
                 let from = end.and_then(|end| bytes.get(offset as usize..end));
                 buffer.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
@@ -178,7 +178,7 @@ impl File for OverlayFile {
     }
 
     fn will_read(&self, offset: u64, bytes: u64) {
-        if let Content::Below(file) = &*self.lock() {
+        if let FileContent::Below(file) = &*self.lock() {
             file.will_read(offset, bytes);
         }
     }

@@ -1,13 +1,12 @@
 //! Deleted rows: omitted by a merge, and located in its result if they were deleted while it ran.
 
-use super::Merged;
+use super::merged::Merged;
 use super::new_rows::NewRows;
 use super::old_rows::OldRows;
 use super::pieces::{Piece, push};
-use super::write::Threads;
+use super::threads::Threads;
 use crate::tables::DiedSince;
 use crate::{Mask, Result, Segment, TableSnapshot};
-use std::ops::Range;
 use std::sync::Arc;
 use tidalite_types::SegmentId;
 
@@ -54,15 +53,6 @@ pub(super) fn alive(plan: Vec<Piece>, table: &TableSnapshot, old: &OldRows, new:
         }
     }
     alive
-}
-
-/// The sources of some of the new segments.
-#[derive(Debug)]
-pub(super) struct Origin {
-    pub old: Vec<Arc<Segment>>,
-    pub new: Range<usize>,
-    /// The written segments, in the order of their rows: indexes in [`Merged::added`].
-    pub added: Range<usize>,
 }
 
 impl Merged {

@@ -5,8 +5,8 @@
 //! appended to the first one or form a segment. If rewriting would be expensive for few rows, the rows are written to
 //! late segments.
 
-use super::{Job, SEGMENT_ROWS_MAX};
-use crate::late::LateRanges;
+use super::job::{Job, SEGMENT_ROWS_MAX};
+use crate::late::{LateRanges, tied_end};
 use crate::rows_by_time::times_of_block;
 use crate::{Error, Result, Segment};
 use std::ops::Range;
@@ -106,7 +106,7 @@ impl Job<'_> {
     ///
     /// These are rows whose timestamps occur in existing late segments, which arrived before, and, if the partition
     /// would require much rewriting, spans with few rows for the amount of rewriting.
-    fn set_late(&self, partition: i64, segments: &[Arc<Segment>], spans: &mut [Span]) -> Result<()> {
+    fn set_late(&self, partition: i64, segments: &[Arc<Segment>], spans: &mut [ClusterSpan]) -> Result<()> {
         let Some(designated) = self.table.schema.designated else { return Ok(()) };
         let late = LateRanges::of(self.table, partition);
         let (mut costly, mut rows_of_costly) = (Vec::new(), 0);
@@ -142,8 +142,8 @@ impl Job<'_> {
     ///
     /// Rows that fall into a segment are written with it. Rows between two segments are written with the previous rows
     /// or separately. Segments without new rows stay unchanged, unless they are rewritten because of deleted rows.
-    fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<Span> {
-        let mut spans: Vec<Span> = Vec::new();
+    fn spans(&self, segments: &[Arc<Segment>], from: usize, to: usize) -> Vec<ClusterSpan> {
+        let mut spans: Vec<ClusterSpan> = Vec::new();
         let mut at = from;
         let is_reclaimed: Vec<bool> = segments.iter().map(|s| self.is_reclaimed(s)).collect();
         let mut add = |segments: Range<usize>, rows: Range<usize>| match spans.last_mut() {
@@ -152,7 +152,7 @@ impl Job<'_> {
             Some(last) if last.segments.is_empty() && last.segments.end == segments.start => {
                 (last.segments, last.rows.end) = (segments, rows.end);
             }
-            _ => spans.push(Span { segments, rows, is_late: false }),
+            _ => spans.push(ClusterSpan { segments, rows, is_late: false }),
         };
         if self.table.schema.designated.is_some() {
             for (i, segment) in segments.iter().enumerate() {
@@ -174,14 +174,14 @@ impl Job<'_> {
 }
 
 /// New rows and segments, by index in their partition.
-struct Span {
+struct ClusterSpan {
     segments: Range<usize>,
     rows: Range<usize>,
     /// The segments stay unchanged.
     is_late: bool,
 }
 
-impl Span {
+impl ClusterSpan {
     fn row_count(&self, all: &[Arc<Segment>]) -> usize {
         self.rows.len() + all[self.segments.clone()].iter().map(|s| s.rows() as usize).sum::<usize>()
     }
@@ -219,16 +219,6 @@ fn size_class(rows: usize) -> u32 {
     rows.max(1).ilog2() / 3
 }
 
-/// Returns the end of the segments that must be rewritten if the segments before `end` are.
-///
-/// These are also the following segments in which all rows have the last timestamp of the previous ones. The order
-/// among such segments is the order of their numbers, and new segments have greater numbers.
-#[must_use]
-pub fn tied_end(segments: &[Arc<Segment>], end: usize) -> usize {
-    let Some((_, last)) = end.checked_sub(1).map(|at| segments[at].time_range()) else { return end };
-    end + segments[end..].iter().take_while(|s| s.time_range() == (last, last)).count()
-}
-
 /// Returns the number of rows in the blocks that rows with these timestamps fall into.
 fn woven_rows(timestamps: &[i64], segments: &[Arc<Segment>], designated: ColumnId) -> Result<usize> {
     let mut rows = 0;
@@ -244,8 +234,8 @@ fn woven_rows(timestamps: &[i64], segments: &[Arc<Segment>], designated: ColumnI
 
 /// Joins adjacent spans that fit one segment, because both are rewritten anyway. Spans that share segments are always
 /// joined.
-fn join_spans(spans: Vec<Span>, all: &[Arc<Segment>]) -> Vec<Span> {
-    let mut joined: Vec<Span> = Vec::new();
+fn join_spans(spans: Vec<ClusterSpan>, all: &[Arc<Segment>]) -> Vec<ClusterSpan> {
+    let mut joined: Vec<ClusterSpan> = Vec::new();
     for span in spans {
         match joined.last_mut() {
             Some(last) if last.is_late != span.is_late => joined.push(span),

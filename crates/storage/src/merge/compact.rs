@@ -7,11 +7,14 @@
 //! they are loaded as runs and written like a merge of these runs. A group may therefore be larger than memory.
 
 use super::alive::{masks_of, with_rows};
+use super::clusters::Cluster;
+use super::job::{Job, SEGMENT_ROWS_MAX};
+use super::merged::{Compacted, Merged, Slice};
 use super::new_rows::NewRows;
 use super::old_rows::{LastBlock, OldRows};
 use super::pieces::Piece;
-use super::write::{Threads, for_each};
-use super::{Cluster, Job, Merged, SEGMENT_ROWS_MAX, Writing};
+use super::threads::{Threads, for_each};
+use super::write::Writing;
 use crate::rows_by_time::times_of_block;
 use crate::segment::{Effort, Segment, SegmentStore};
 use crate::tables::DiedSince;
@@ -24,21 +27,6 @@ use tidalite_types::{Column, ColumnId, ColumnType, SegmentId, Txn};
 const SLICE_BYTES: u64 = 192 << 20;
 /// Rows per slice, slightly less than a segment may have, because the number of rows of a slice is an estimate.
 const SLICE_ROWS: u64 = SEGMENT_ROWS_MAX as u64 / 8 * 7;
-
-/// The sources of the new segments.
-#[derive(Debug)]
-pub(super) struct Compacted {
-    sources: Vec<Arc<Segment>>,
-    slices: Vec<Slice>,
-}
-
-#[derive(Debug)]
-struct Slice {
-    /// Range of rows in each source.
-    rows: Vec<Range<usize>>,
-    /// Indexes in [`Merged::added`].
-    added: Range<usize>,
-}
 
 /// Compacts `group`; the runs of `table` stay unchanged. `is_cancelled` is called between columns.
 ///

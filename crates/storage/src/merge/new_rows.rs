@@ -1,7 +1,8 @@
 //! The staged rows in their final order. Rows stay in their runs and are identified by run and row.
 
+use super::by_arrival::ByArrival;
 use super::pieces::{BlockPlan, Piece};
-use super::write::{Threads, for_each};
+use super::threads::{ORDERED_ROWS_MIN, Threads, for_each};
 use crate::{Error, Result, Run, TableSnapshot};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,13 +34,6 @@ struct Span {
 /// Smallest average number of rows per part for which the rows of a run are merged as parts.
 const PART_ROWS_MIN: usize = 256;
 
-/// The rows of a piece in storage order, and the position of each row in the piece.
-#[derive(Debug)]
-pub(super) struct ByArrival {
-    places: Vec<Place>,
-    to: Vec<u16>,
-}
-
 /// The new rows of a segment, which are reordered all at once.
 #[derive(Debug)]
 pub(super) struct NewInOrder {
@@ -52,9 +46,6 @@ pub(super) struct NewInOrder {
 const FAR_APART: usize = 2;
 /// For fewer rows, storage order does not pay.
 const ARRIVAL_ROWS_MIN: usize = 4096;
-
-/// Smallest number of rows for which sorting uses a thread.
-pub(super) const ORDERED_ROWS_MIN: usize = 1 << 15;
 
 /// Rows of a time slice, in order of arrival.
 struct Part {

@@ -1,8 +1,7 @@
 //! The rows of rewritten segments, in their order.
 
-use super::new_rows::ORDERED_ROWS_MIN;
 use super::pieces::{Piece, push};
-use super::write::{Threads, for_each};
+use super::threads::{ORDERED_ROWS_MIN, Threads, for_each};
 use crate::segment::EncodedBlock;
 use crate::{Block, BlockData, Bounds, Error, Mask, Result, Segment, TableSnapshot};
 use std::borrow::Cow;

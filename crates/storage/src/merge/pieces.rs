@@ -2,7 +2,7 @@
 //!
 //! Rows without a piece are not part of the result.
 
-use super::new_rows::ByArrival;
+use super::by_arrival::ByArrival;
 use std::ops::Range;
 use std::sync::OnceLock;
 use tidalite_types::BLOCK_ROWS;

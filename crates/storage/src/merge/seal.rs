@@ -4,8 +4,11 @@
 //! block is read again and compared with its source. Published and undone like a merge.
 
 use super::build::Builder;
-use super::write::{SegmentPlan, Threads, for_each};
-use super::{Cluster, Job, Merged, Writing};
+use super::clusters::Cluster;
+use super::job::Job;
+use super::merged::Merged;
+use super::threads::{Threads, for_each};
+use super::write::{SegmentPlan, Writing};
 use crate::segment::{Effort, Segment, SegmentStore};
 use crate::{Error, Result, TableSnapshot};
 use std::sync::Arc;

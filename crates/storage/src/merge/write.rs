@@ -6,19 +6,34 @@
 //!
 //! Invariant: the bytes of the files do not depend on the number of threads. The size of blocks built ahead is limited.
 
-use super::Writing;
 use super::build::Builder;
 use super::new_rows::{NewInOrder, NewRows};
 use super::old_rows::OldRows;
 use super::pieces::BlockPlan;
+use super::threads::Threads;
 use crate::cache::lock;
-use crate::segment::{EncodedBlock, SegmentSummary, SegmentWriter, encode};
+use crate::segment::{Effort, EncodedBlock, SegmentStore, SegmentSummary, SegmentWriter, encode};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use tidalite_types::{BLOCK_ROWS, ColumnId, ColumnType, ErrorKind};
+
+/// Destination and threads of the segments.
+pub(super) struct Writing<'a> {
+    pub store: &'a Arc<SegmentStore>,
+    pub threads: Threads<'a>,
+    pub effort: Effort,
+    pub is_cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Writing<'_> {
+    pub fn check_cancelled(&self) -> Result<()> {
+        let error = || Error::new(ErrorKind::Unavailable, "it was given up for now".to_owned());
+        if (self.is_cancelled)() { Err(error()) } else { Ok(()) }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct SegmentPlan<'a> {
@@ -58,60 +73,6 @@ pub(super) fn write_segments(
     let queue = output.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
     let files = output.files.into_inner().unwrap_or_else(PoisonError::into_inner);
     queue.failure.map_or(Ok(files.finished), Err)
-}
-
-/// Threads that the caller of a merge provides.
-#[derive(Clone, Copy)]
-pub struct Threads<'a> {
-    /// Largest number of threads that may work at the same time.
-    pub count: usize,
-    /// Runs the work on the given number of threads, including the calling thread, and returns when all have ended.
-    ///
-    /// A panic in one thread panics in the caller.
-    pub on: &'a (dyn Fn(usize, &(dyn Fn() + Sync)) + Sync),
-}
-
-impl Threads<'_> {
-    /// The calling thread only.
-    pub const ONE: Threads<'static> = Threads { count: 1, on: &|_, work| work() };
-
-    /// Limits the number of threads to `worth`.
-    pub(super) fn at_most(self, worth: usize) -> Self {
-        Threads { count: self.count.min(worth), ..self }
-    }
-
-    /// Runs the work on at most `worth` threads.
-    fn run(self, worth: usize, work: &(dyn Fn() + Sync)) {
-        match self.at_most(worth).count {
-            0 | 1 => work(),
-            count => (self.on)(count, work),
-        }
-    }
-}
-
-/// Returns the results of `make` for every number below `count`, in order.
-pub(super) fn for_each<T: Send>(
-    count: usize,
-    threads: Threads<'_>,
-    make: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(count)));
-    threads.run(count, &|| {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= count {
-                return;
-            }
-            let result = make(at);
-            if result.is_err() {
-                next.store(count, Ordering::Relaxed);
-            }
-            lock(&made).push((at, result));
-        }
-    });
-    let mut made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.sort_unstable_by_key(|(at, _)| *at);
-    made.into_iter().map(|(_, result)| result).collect()
 }
 
 struct Output<'a> {

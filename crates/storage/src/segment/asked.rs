@@ -2,19 +2,17 @@
 //!
 //! The indexes are stored in the block cache next to the block and are evicted like blocks.
 
-use super::reader::Segment;
-use crate::cache::{BlockKey, Made};
+use crate::cache::Made;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tidalite_types::ColumnId;
 
 /// Number of lookups before an index is built: building takes as long as a few lookups, or a dozen.
 const ASKS_BEFORE: u32 = 2;
 /// If more than one in this many rows is wanted, comparing all rows is as fast as an index lookup.
 const ROWS_A_HIT: usize = 32;
 /// Flag of cache keys of auxiliary indexes; segments have fewer blocks.
-const MADE: u32 = 1 << 31;
+pub(super) const MADE: u32 = 1 << 31;
 
 /// Returns true if so few of the candidate rows are wanted that an index lookup is faster.
 pub(super) fn are_few(wanted: usize, asked: usize) -> bool {
@@ -40,12 +38,5 @@ impl Asks {
 
     pub fn are_enough(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= ASKS_BEFORE
-    }
-}
-
-impl Segment {
-    /// Returns the cache key of the auxiliary index. Each type of column has only one kind of index.
-    pub(super) fn key_of_made(&self, column: ColumnId, block: usize) -> BlockKey {
-        BlockKey { segment: self.meta().id, column, block: block as u32 | MADE }
     }
 }

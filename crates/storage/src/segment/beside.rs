@@ -10,8 +10,8 @@
 //! ```
 
 use super::buffer::{share, values_in};
-use super::present::CODES_MAX;
 use super::reader::Segment;
+use super::set_lookup::CODES_MAX;
 use super::vectors::OpenBlock;
 use crate::cache::BlockKey;
 use crate::{Error, Result};

@@ -11,26 +11,11 @@ use super::encoding::EncodedBlock;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
 use super::selection::{self, Selection};
+use super::set_lookup::CODES_MAX;
 use crate::cache::BlockKey;
-use crate::{Block, BlockData, Result, ValueSet};
+use crate::{Block, BlockData, Result};
 use bytes::Bytes;
 use tidalite_types::ColumnId;
-
-/// Codes from this one on are not distinguished: their bits would take more memory than they save reads.
-pub const CODES_MAX: usize = 1 << 16;
-
-/// More codes than this select more than a few rows.
-const WANTED_MAX: i128 = 16;
-
-/// Returns the codes of a set of symbols if they are few.
-#[must_use]
-pub fn few_codes(set: &ValueSet) -> Option<impl Iterator<Item = usize>> {
-    let ValueSet::Ints(ranges) = set else { return None };
-    // Checked before the count, because a set may range from the smallest to the greatest integer.
-    let is_code = |(lo, hi): &(i128, i128)| *lo >= 0 && *hi < CODES_MAX as i128;
-    let are_few = || ranges.iter().map(|(lo, hi)| hi - lo + 1).sum::<i128>() <= WANTED_MAX;
-    (ranges.iter().all(is_code) && are_few()).then(|| ranges.iter().flat_map(|(lo, hi)| *lo as usize..=*hi as usize))
-}
 
 /// Bits by block and code.
 #[derive(Clone, Debug)]

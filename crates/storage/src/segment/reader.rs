@@ -3,15 +3,15 @@
 //! Invariant: bytes are verified when they enter the cache, first by checksum, then by structure; cached bytes are
 //! trusted and not compressed. A damaged file is an error of kind Corrupt that names file, column, block and offset.
 
-use super::asked::Asks;
+use super::asked::{Asks, MADE};
 use super::buffer::AlignedBuffer;
 use super::encoding::totals::Totals;
 use super::encoding::{self, EncodedBlock, opened};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::selection::Selection;
+use super::set_lookup::{few_codes, ranges};
 use super::store::SegmentStore;
 use super::text_rows::{TextRows, TextsOf};
-use super::{present, rows_by_value};
 use crate::cache::{BlockKey, Cached, Made, lock};
 use crate::fs::File;
 use crate::{Block, Damage, Error, Result, ValueSet, Zone, tally};
@@ -112,6 +112,11 @@ impl Segment {
 
     pub(super) fn store(&self) -> &SegmentStore {
         &self.store
+    }
+
+    /// Returns the cache key of the auxiliary index. Each type of column has only one kind of index.
+    pub(super) fn key_of_made(&self, column: ColumnId, block: usize) -> BlockKey {
+        BlockKey { segment: self.meta.id, column, block: block as u32 | MADE }
     }
 
     #[must_use]
@@ -259,8 +264,8 @@ impl Segment {
             retained.map_err(|problem| self.damaged(column, block, encoded.entry.offset, &problem))
         };
         let has_codes = !with_null && described.physical == Physical::U32;
-        let codes = if has_codes { present::few_codes(set) } else { None };
-        let ranges = if with_null { None } else { rows_by_value::ranges(&described, set) };
+        let codes = if has_codes { few_codes(set) } else { None };
+        let ranges = if with_null { None } else { ranges(&described, set) };
         if codes.is_none() && ranges.is_none() {
             return compare(&self.opened(column, block, described)?, mask);
         }

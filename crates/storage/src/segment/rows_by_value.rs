@@ -9,6 +9,7 @@ use super::buffer::{share, values_in};
 use super::encoding::EncodedBlock;
 use super::reader::Segment;
 use super::rows_by_code::{self, RowsByCode};
+use super::set_lookup::ValueRange;
 use crate::{Block, BlockData, Result, ValueSet};
 use tidalite_types::ColumnId;
 use tidalite_types::column_type::Physical;
@@ -18,31 +19,8 @@ const SLOTS: usize = 1 << 13;
 /// Number of sampled rows that determine the range; one in `RARE` of them is an outlier.
 const SAMPLE_ROWS: usize = 1024;
 const RARE: usize = 256;
-/// Smallest size of a block in bytes per row; smaller blocks are compared as fast.
-const BYTES_MIN: usize = 2;
-/// Largest number of ranges in a set. More ranges select many rows or are looked up as fast.
-const RANGES_MAX: usize = 16;
 /// Number of 16-bit words of the header: the start of the slots and their scale.
 const HEAD: usize = 8;
-
-/// A closed range; −∞ and NaN are bounds that no value has.
-pub(super) type Range = (f64, f64);
-
-/// Returns the ranges of a set if a value index pays for the block.
-pub(super) fn ranges(block: &EncodedBlock, set: &ValueSet) -> Option<Vec<Range>> {
-    if !block.has_numbers_by_row() || (block.entry.bytes as usize) < BYTES_MIN * block.rows {
-        return None;
-    }
-    match (block.physical, set) {
-        (Physical::F64, ValueSet::Floats(ranges)) if ranges.len() <= RANGES_MAX => Some(ranges.clone()),
-        (Physical::I32 | Physical::I64, ValueSet::Ints(ranges)) if ranges.len() <= RANGES_MAX => {
-            let lowest = |lo: i128| if lo <= i64::MIN.into() { f64::NEG_INFINITY } else { lo as f64 };
-            let highest = |hi: i128| if hi >= i64::MAX.into() { f64::NAN } else { hi as f64 };
-            Some(ranges.iter().map(|(lo, hi)| (lowest(*lo), highest(*hi))).collect())
-        }
-        _ => None,
-    }
-}
 
 impl Segment {
     /// Clears the rows of `mask` that are in no range of `set`, including NULL rows.
@@ -53,7 +31,7 @@ impl Segment {
         column: ColumnId,
         block: usize,
         encoded: &EncodedBlock,
-        (set, ranges): (&ValueSet, &[Range]),
+        (set, ranges): (&ValueSet, &[ValueRange]),
         mask: &mut [u64],
     ) -> Result<bool> {
         let damaged = |problem: String| self.damaged(column, block, encoded.entry.offset, &problem);
@@ -165,7 +143,7 @@ impl RowsByValue<'_> {
         Some(RowsByValue { slots: Slots { from, scale }, rows: RowsByCode::of(known)? })
     }
 
-    fn place(&self, (lo, hi): Range) -> Place {
+    fn place(&self, (lo, hi): ValueRange) -> Place {
         let (from_first, to_last) = (lo == f64::NEG_INFINITY, hi.is_nan());
         Place { first: self.slots.of(lo).into(), last: self.slots.of(hi).into(), from_first, to_last }
     }
@@ -183,7 +161,7 @@ mod tests {
         physical: Physical,
         values: Bytes,
         valid: &[bool],
-        range: Range,
+        range: ValueRange,
         is_inside: impl Fn(usize) -> bool,
     ) -> usize {
         let rows = valid.len();

@@ -436,13 +436,13 @@ fn the_disk_is_asked_for_blocks_that_are_not_in_memory() {
 fn few_codes_are_those_of_small_sets() {
     let few = |ranges: &[(i128, i128)]| {
         let set = ValueSet::ints(ranges.to_vec());
-        present::few_codes(&set).map(Iterator::collect::<Vec<_>>)
+        few_codes(&set).map(Iterator::collect::<Vec<_>>)
     };
     assert_eq!(few(&[(3, 3), (7, 9)]), Some(vec![3, 7, 8, 9]));
     assert_eq!(few(&[(0, 15)]).map(|codes| codes.len()), Some(16));
     assert_eq!((few(&[(0, 16)]), few(&[(1 << 16, 1 << 16)]), few(&[(-1, 0)])), (None, None, None));
     assert_eq!(few(&[(i128::MIN, -1), (1, i128::MAX)]), None, "all but one");
-    assert!(present::few_codes(&ValueSet::floats(vec![(3.0, 3.0)])).is_none());
+    assert!(few_codes(&ValueSet::floats(vec![(3.0, 3.0)])).is_none());
 }
 
 #[test]

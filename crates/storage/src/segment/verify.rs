@@ -4,7 +4,7 @@
 //! addition to the checks of reading (checksums, structure), each block is decoded and compared with its description:
 //! bounds, counts of NULLs, symbols, time order, the partition. Every byte must belong to a part of the file.
 
-use super::encoding::{EncodedBlock, to_column, totals, zones};
+use super::encoding::{EncodedBlock, summed, to_column, zones};
 use super::format::{self, Encoding, Entry, Footer, TRAILER_BYTES};
 use super::reader::Segment;
 use crate::{Bounds, Error, Result, Sum, Zone};
@@ -245,7 +245,7 @@ impl<'a> ColumnCheck<'a> {
 
 /// Checks that the stored sum is the sum of the values.
 fn check_sum(column: &Column, said: Option<Sum>) -> Result<(), String> {
-    let is_right = match (said, totals::known(column)) {
+    let is_right = match (said, summed::known(column)) {
         (None, _) => true,
         (Some(Sum::Floats(said)), Some(Sum::Floats(sum))) => {
             said.to_bits() == sum.to_bits() || said.is_nan() && sum.is_nan()

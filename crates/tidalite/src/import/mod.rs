@@ -8,22 +8,24 @@
 //! record ends the import, the rows of the previous pieces remain. The calling thread commits; one thread reads and
 //! splits, `threads` threads parse. An import that ends early does not wait for them, because the input may never end.
 //!
-//! Reading order: [`options`] options; [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits the text
+//! Reading order: [`options`] options; [`reader`], [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits the text
 //! into chunks; [`pipeline`]; [`window`] limits how far parsing runs ahead of commits.
 
 mod options;
 mod pieces;
 mod pipeline;
 mod plan;
+mod reader;
 mod text;
 mod window;
 
 pub use options::{GivenColumns, ImportOption, ImportOptions, OPTIONS, column_type, columns, delimiter, findings};
 pub use text::{Compression, Encoding, RATIO_MAX, Text, TextForm, TextOptions};
 
-pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX, Reader};
+pub use pieces::{Piece, Pieces, RECORD_BYTES_MAX};
 pub use pipeline::{Bad, Progress, import_csv, parse_csv};
 pub use plan::{CsvPlan, format_of};
+pub use reader::Reader;
 pub use tidalite_ingest::csv::{
     CsvColumn, CsvFormat, CsvParser, DateOrder, Detected, EpochUnit, Finding, Known, NumberFormat, OnBad, Thousands,
     TimeFormat, has_rows, lines_of,

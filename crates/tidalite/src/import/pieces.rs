@@ -1,11 +1,9 @@
 //! Splits a text into pieces that end at ends of records.
 
-use super::text::unreadable;
+use super::reader::{Reader, unreadable};
 use crate::{Error, ErrorKind, Result};
 use std::io::Read;
 use tidalite_ingest::csv::{CsvFormat, Splitter, lines_of};
-
-pub type Reader = Box<dyn Read + Send>;
 
 /// Largest size of a record in bytes, including a quoted field that is never closed.
 pub const RECORD_BYTES_MAX: usize = 256 << 20;

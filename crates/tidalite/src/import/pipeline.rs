@@ -1,6 +1,7 @@
 //! Passes the pieces of a file through reader, parsers and commits.
 
-use super::pieces::{Piece, Pieces, Reader};
+use super::pieces::{Piece, Pieces};
+use super::reader::Reader;
 use super::window::Window;
 use super::{CsvPlan, OnBad};
 use crate::threads::spawn_detached;

@@ -4,7 +4,8 @@
 //! and compression. Compression is detected from the first bytes, the encoding from a byte order mark or from zeros
 //! between letters. Unsupported formats (ZIP, xz, Parquet, UTF-32) are rejected by name.
 
-use super::{Reader, SAMPLE_BYTES};
+use super::SAMPLE_BYTES;
+use super::reader::{Reader, unreadable};
 use crate::{Error, ErrorKind, Result};
 use flate2::read::MultiGzDecoder;
 use std::fmt;
@@ -262,14 +263,6 @@ impl Read for Decompressed {
         }
         Ok(count)
     }
-}
-
-/// Returns the error of a failed read. Invalid data is not [`ErrorKind::Unavailable`]: a retry fails too.
-pub(super) fn unreadable(error: &std::io::Error) -> Error {
-    use std::io::ErrorKind::{InvalidData, InvalidInput};
-    let is_broken = matches!(error.kind(), InvalidData | InvalidInput);
-    let kind = if is_broken { ErrorKind::Invalid } else { ErrorKind::Unavailable };
-    Error::new(kind, format!("could not be read: {error}"))
 }
 
 fn read_up_to(reader: &mut Reader, bytes: usize) -> Result<Vec<u8>> {

@@ -7,11 +7,11 @@
 //! Runs between merges. At idle times it is cancelled when rows accumulate or the database closes, and started again
 //! later.
 
+use super::observed::{Compactions, Late};
 use super::{Jobs, threads_of};
 use crate::writer::Work;
 use crate::{Error, Result};
 use futures::executor::block_on;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
@@ -32,20 +32,6 @@ const WAIT_FACTOR: u32 = 20;
 const ROW_TIME: Duration = Duration::from_nanos(500);
 /// Pause of a table after a failed or cancelled compaction.
 const PAUSE: Duration = Duration::from_secs(60);
-
-/// State of tables with present or former late segments.
-#[derive(Debug, Default)]
-pub(super) struct Compactions {
-    tables: HashMap<TableId, Late>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Late {
-    newest: SegmentId,
-    /// Time since which it is the newest.
-    since: Instant,
-    paused_until: Option<Instant>,
-}
 
 /// The groups of late segments to compact, and the reason to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

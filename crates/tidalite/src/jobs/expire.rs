@@ -6,18 +6,14 @@
 //! `ttl_jump_wait`. A warning is logged at once.
 
 use super::Jobs;
+use super::observed::Jumps;
 use crate::Result;
 use crate::writer::Work;
 use futures::executor::block_on;
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use tidalite_storage::TableSnapshot;
 use tidalite_storage::expiry::{Expired, expired};
 use tidalite_types::{Command, TableId};
-
-/// The tables whose newest row jumped, with the time of the first observation.
-#[derive(Debug, Default)]
-pub(super) struct Jumps(HashMap<TableId, Instant>);
 
 impl Jumps {
     /// Returns true if the expired partitions of a table may be dropped. The first refusal calls `warn`.

@@ -8,6 +8,7 @@
 //! Runs only without due merges, in steps of about a segment. A step is cancelled when rows accumulate or the database
 //! closes, and started again later.
 
+use super::observed::{Partition, Seals};
 use super::{Due, Jobs, TICK, threads_of};
 use crate::writer::Work;
 use crate::{Error, Result};
@@ -16,30 +17,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
-use tidalite_storage::late::late_of;
-use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal, tied_end};
+use tidalite_storage::late::{late_of, tied_end};
+use tidalite_storage::merge::{SEGMENT_ROWS_MAX, seal};
 use tidalite_storage::{Segment, TableSnapshot};
 use tidalite_types::{SegmentId, TableId};
 
 /// Pause of a partition that could not be sealed.
 const PAUSE: Duration = Duration::from_secs(60);
-
-/// State of partitions from periodic checks.
-#[derive(Debug, Default)]
-pub(super) struct Seals {
-    partitions: HashMap<(TableId, i64), Partition>,
-    looked: Option<Instant>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Partition {
-    /// The newest segment, which every merge changes.
-    newest: SegmentId,
-    changed: Instant,
-    /// No work until a new segment exists or the pause ends.
-    is_sealed: bool,
-    paused_until: Option<Instant>,
-}
 
 impl Jobs {
     /// Seals a step if a partition is due.

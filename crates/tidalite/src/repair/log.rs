@@ -3,7 +3,8 @@
 //! The rows of a recovery up to the damage are written to a new checkpoint of the last commit known in the folder, so
 //! that numbers of lost commits are never reused. The log is then no longer needed.
 
-use super::{Aside, Lost, RepairReport};
+use super::quarantine::Quarantine;
+use super::report::{Lost, RepairReport};
 use crate::Result;
 use crate::jobs::{reconcile, staged_ops};
 use std::collections::BTreeMap;
@@ -28,14 +29,17 @@ pub(super) fn repair(
     fs: &Arc<dyn Fs>,
     state: &State,
     is_torn: bool,
-    aside: &Aside,
+    aside: &Quarantine,
     report: &mut RepairReport,
 ) -> Result<()> {
     let found = inspect(&**fs, state.checkpoint.txn, &mut |_, _| Ok(()))?;
     let Some(damage) = &found.damage else { return Ok(()) };
     if is_torn && damage.file == 0 && damage.at == 0 {
         // Files at the front are removed only after the edit of a checkpoint.
-        return Err(super::beyond_repair(&format!("the last edit of the manifest is damaged ({})", damage.problem)));
+        return Err(super::report::beyond_repair(&format!(
+            "the last edit of the manifest is damaged ({})",
+            damage.problem
+        )));
     }
     let io = |action: &str, path: &Path, e| Error::io(action, path, e);
     let (above, tables, persisted, next_segment) = recovered(fs, &found, damage)?;

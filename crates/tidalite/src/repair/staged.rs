@@ -2,8 +2,9 @@
 //!
 //! Strings of lost chunks are replaced as in [`super::symbols`], so that rows and commits with their ids remain valid.
 
+use super::quarantine::Quarantine;
+use super::report::{Lost, RepairReport};
 use super::symbols::placeholder;
-use super::{Aside, Lost, RepairReport};
 use crate::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tidalite_storage::manifest::{Change, Checkpoint, Manifest, State};
 use tidalite_storage::symbol_file::{self, Entries};
 use tidalite_types::{ColumnId, ColumnType, TableId, Values, Views};
 
-pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mut RepairReport) -> Result<()> {
+pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Quarantine, report: &mut RepairReport) -> Result<()> {
     let number = state.checkpoint.file;
     if number == 0 {
         return Ok(());
@@ -40,7 +41,7 @@ pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mu
     if deletes_staged && !gaps.is_empty() {
         // Deletions count rows, some of which are lost: other rows would be deleted instead.
         let message = format!("{error}, and the log deletes rows that were staged before");
-        return Err(super::beyond_repair(&message));
+        return Err(super::report::beyond_repair(&message));
     }
     let mut why = format!("{} was written anew: {error}\n", path.display());
     for (from, to) in &gaps {
@@ -71,8 +72,8 @@ fn whole_ops(fs: &dyn Fs, path: &std::path::Path) -> (Vec<Op>, Vec<(usize, usize
         return (Vec::new(), vec![(0, bytes.len())]);
     }
     let (mut all, mut gaps, mut at) = (Vec::new(), Vec::<(usize, usize)>::new(), 0);
-    while at < bytes.len() && !(at + super::CHUNK_HEADER == bytes.len() && bytes[at..].iter().all(|b| *b == 0)) {
-        match super::chunk_at(&bytes, at).and_then(ops_of) {
+    while at < bytes.len() && !(at + super::chunk::CHUNK_HEADER == bytes.len() && bytes[at..].iter().all(|b| *b == 0)) {
+        match super::chunk::chunk_at(&bytes, at).and_then(ops_of) {
             Some((ops, len)) => {
                 // Deleted rows follow their run and are counted from its end: without the run they would refer to
                 // another one.
@@ -104,7 +105,7 @@ fn ops_of(payload: &[u8]) -> Option<(Vec<Op>, usize)> {
     let mut d = Decoder::new(payload);
     let count = d.u32().ok()?;
     let ops = (0..count).map(|_| decode_op(&mut d)).collect::<Result<Vec<_>, _>>().ok()?;
-    Some((ops, payload.len() + super::CHUNK_HEADER))
+    Some((ops, payload.len() + super::chunk::CHUNK_HEADER))
 }
 
 /// The number of known strings of each symbol column, while operations are read in order.

@@ -3,7 +3,8 @@
 //! A lost string is replaced by a placeholder, because rows have its id: the rows remain, and their symbol stays
 //! distinct from all others.
 
-use super::{Aside, Lost, RepairReport};
+use super::quarantine::Quarantine;
+use super::report::{Lost, RepairReport};
 use crate::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use tidalite_types::{ColumnId, ColumnType, TableId, Txn, Views};
 /// Strings by column and id; `None` for unknown ones.
 type Known = BTreeMap<ColumnId, Vec<Option<Vec<u8>>>>;
 
-pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Aside, report: &mut RepairReport) -> Result<()> {
+pub(super) fn repair(fs: &Arc<dyn Fs>, state: &State, aside: &Quarantine, report: &mut RepairReport) -> Result<()> {
     for (&id, table) in &state.tables {
         if let Err(error) = symbol_file::read(&**fs, id, table.symbol_bytes) {
             rebuild(fs, state, id, table, &error.to_string(), aside, report)?;
@@ -38,7 +39,7 @@ fn rebuild(
     id: TableId,
     table: &TableState,
     problem: &str,
-    aside: &Aside,
+    aside: &Quarantine,
     report: &mut RepairReport,
 ) -> Result<()> {
     let path = symbol_file::path_of(id);
@@ -88,7 +89,7 @@ fn whole_entries(fs: &dyn Fs, path: &Path, len: u64) -> Vec<Entries> {
     }
     let (mut all, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
-        match super::chunk_at(&bytes, at).and_then(entries) {
+        match super::chunk::chunk_at(&bytes, at).and_then(entries) {
             Some((entries, len)) => {
                 all.extend(entries);
                 at += len;
@@ -104,7 +105,7 @@ fn entries(payload: &[u8]) -> Option<(Vec<Entries>, usize)> {
     while !d.rest.is_empty() {
         all.push(decode_entries(&mut d).ok()?);
     }
-    (!all.is_empty()).then_some((all, payload.len() + super::CHUNK_HEADER))
+    (!all.is_empty()).then_some((all, payload.len() + super::chunk::CHUNK_HEADER))
 }
 
 fn add(known: &mut Known, entries: &Entries) {
@@ -186,15 +187,15 @@ fn to_bytes(known: &Known, len: u64) -> Vec<u8> {
         strings.iter().flatten().for_each(|s| all.push(s));
         encode_entries(&Entries { column, first: 0, strings: all }, &mut payload);
     }
-    let mut bytes = super::chunk(&payload.bytes);
+    let mut bytes = super::chunk::chunk(&payload.bytes);
     if (bytes.len() as u64) < len {
         // A column id that no table has.
-        let head = super::CHUNK_HEADER + 16;
+        let head = super::chunk::CHUNK_HEADER + 16;
         let mut strings = Views::new();
         strings.push(&vec![0; (len as usize - bytes.len()).saturating_sub(head)]);
         let mut padding = Encoder::new();
         encode_entries(&Entries { column: ColumnId(u32::MAX), first: 0, strings }, &mut padding);
-        bytes.extend(super::chunk(&padding.bytes));
+        bytes.extend(super::chunk::chunk(&padding.bytes));
     }
     bytes
 }

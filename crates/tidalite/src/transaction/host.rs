@@ -1,9 +1,10 @@
 //! A [`Host`] for the statements of a transaction: reads and changes apply to the overlay, not to the database.
 
+use super::commit;
+use super::isolation::{Isolation, not_in_transaction};
 use super::memory::{Held, Memory};
 use super::overlay::Overlay;
 use super::pinned::Pinned;
-use super::{Isolation, commit, not_in_transaction};
 use crate::backup::BackupReport;
 use crate::check::{CheckReport, GoOn};
 use crate::load::Loader;

@@ -6,7 +6,7 @@
 //!
 //! Invariant: the runs of a table that existed before are the original runs, followed by the runs of the transaction.
 
-use super::not_in_transaction;
+use super::isolation::not_in_transaction;
 use super::pinned::Pinned;
 use crate::session::all_rows;
 use crate::writer::RowChange;

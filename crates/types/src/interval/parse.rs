@@ -173,7 +173,17 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>> {
     Ok(out)
 }
 
-pub(super) fn interval(text: &str, fields: Option<IntervalFields>) -> Result<Interval> {
+impl Interval {
+    /// Parses an interval; `fields` are the fields that follow the literal.
+    ///
+    /// # Errors
+    /// Fails if the text is not an interval, or a part exceeds its range.
+    pub fn parse(text: &str, fields: Option<IntervalFields>) -> Result<Interval> {
+        interval(text, fields)
+    }
+}
+
+fn interval(text: &str, fields: Option<IntervalFields>) -> Result<Interval> {
     let text = text.trim();
     if let Some(designated) = text.strip_prefix(['P', 'p']) {
         return iso(designated)?.finished(false, fields);

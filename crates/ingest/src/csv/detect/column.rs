@@ -4,16 +4,27 @@ use super::super::numbers::{NumberFormat, Thousands};
 use super::super::times::{DateOrder, EpochUnit, TimeFormat};
 use super::super::{CsvColumn, CsvFormat, Nulls};
 use super::header::text_of;
+use super::known::Known;
+use super::names::is_time_name;
 use super::records::Record;
 use super::value::{
-    BOOLEANS, COMPACT, DAY_FIRST, INTEGER, IPV4, MONTH_FIRST, NUMBER, NUMBERS, PLAIN_NUMBER, TIME, UUID, Value,
+    BOOLEANS, COMPACT, DAY_FIRST, INTEGER, IPV4, MONTH_FIRST, NUMBER, NUMBERS, PLAIN_NUMBER, TIME, UUID, ValueFacts,
     boolean_bit, epoch_bit, number_bit, value_of,
 };
-use super::{Finding, Known};
 use crate::{Error, Result};
 use std::collections::HashSet;
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, TimeUnit};
+
+/// The reason for the detected type of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    pub why: String,
+    /// The first distinct values of the sample.
+    pub examples: Vec<String>,
+    /// Number of NULL values of the sample.
+    pub nulls: usize,
+}
 
 /// Largest number of distinct strings of a SYMBOL in the sample.
 const SYMBOLS_MAX: usize = 10_000;
@@ -32,7 +43,7 @@ const VALUES_PER_BAD: usize = 100;
 pub(super) struct Facts {
     /// Rows with a value.
     pub values: usize,
-    /// Candidate types of every string: the intersection of `Value::bits`.
+    /// Candidate types of every string: the intersection of `ValueFacts::bits`.
     pub bits: u32,
     /// The same intersection over strings that could be times, and over strings that could be numbers.
     pub time_bits: u32,
@@ -74,8 +85,17 @@ impl Facts {
 
     fn add(&mut self, text: &str) {
         self.values += 1;
-        let Value { bits, is_true, is_false, has_time, decimals, has_short_year, is_ambiguous, is_small, is_spaced } =
-            value_of(text);
+        let ValueFacts {
+            bits,
+            is_true,
+            is_false,
+            has_time,
+            decimals,
+            has_short_year,
+            is_ambiguous,
+            is_small,
+            is_spaced,
+        } = value_of(text);
         if self.bits != 0 && self.bits & bits == 0 {
             self.breaker = Some(shown(text));
         }
@@ -423,7 +443,7 @@ fn untyped(
 
 /// Dates without time and with two-digit years could be version numbers: only the column name decides.
 fn is_date(column: &CsvColumn, facts: &Facts) -> bool {
-    !facts.has_short_year || facts.has_time || super::designated::is_time_name(&column.name)
+    !facts.has_short_year || facts.has_time || is_time_name(&column.name)
 }
 
 fn text(column: &mut CsvColumn, facts: &Facts, rows: &[Record], index: usize, nulls: &Nulls) -> Result<String> {

@@ -4,26 +4,17 @@ use super::super::times::{EpochUnit, TimeFormat};
 use super::super::{CsvColumn, Nulls};
 use super::column::Choice;
 use super::header::text_of;
+use super::known::Known;
+use super::names::{TIME_NAMES, is_time_name, list};
 use super::records::Record;
-use super::{Known, list};
 use crate::{Error, Result};
 use tidalite_types::schema::same_name;
 use tidalite_types::{ColumnType, PartitionBy, TimeUnit};
 
 /// Smallest desired number of rows of a partition, so that a table does not have many small files.
 const PARTITION_ROWS: f64 = 500_000.0;
-/// Likely names of a designated timestamp, the likeliest first.
-const TIME_NAMES: [&str; 5] = ["timestamp", "ts", "time", "datetime", "date"];
 /// Name of the designated timestamp of a new table if the file has two columns for it.
 const JOINED_NAME: &str = "timestamp";
-
-/// Returns true if the name of a column begins or ends with a word for times.
-pub(super) fn is_time_name(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
-    let is_word = |word: &str| TIME_NAMES.contains(&word) || matches!(word, "epoch" | "unixtime" | "day");
-    words.iter().any(|word| is_word(word)) || ["timestamp", "date", "time"].iter().any(|end| lower.ends_with(end))
-}
 
 /// Chooses the designated timestamp: the given one, or the most likely column without NULLs in the sample.
 ///

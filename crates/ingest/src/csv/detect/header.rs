@@ -2,8 +2,8 @@
 
 use super::super::CsvColumn;
 use super::super::Nulls;
-use super::Known;
-use super::records::{Fields, Record};
+use super::known::Known;
+use super::records::{Record, RecordFields};
 use super::value::{SHORT_BOOLEAN, is_name, value_of};
 use crate::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -65,7 +65,7 @@ pub(super) fn text_of<'a>(record: &'a Record, column: usize, nulls: &Nulls) -> O
 }
 
 /// Returns the texts of a first record that may be names, if none is a value.
-pub(super) fn names_in(first: &Fields) -> Option<Vec<&str>> {
+pub(super) fn names_in(first: &RecordFields) -> Option<Vec<&str>> {
     let texts = first.iter().filter(|(text, _)| !text.is_empty());
     let names: Option<Vec<&str>> = texts.map(|(text, _)| std::str::from_utf8(text).ok().map(str::trim)).collect();
     names.filter(|names| !names.is_empty() && names.iter().all(|name| is_name(name)))
@@ -127,7 +127,7 @@ fn looks_like_name(text: &str) -> bool {
 }
 
 /// Makes column names valid and unique: invalid characters become underscores, duplicates get a number.
-pub(super) fn header_names(first: &Fields) -> Vec<String> {
+pub(super) fn header_names(first: &RecordFields) -> Vec<String> {
     let mut taken = HashSet::with_capacity(first.len());
     // The next number to try for each name.
     let mut next: HashMap<String, usize> = HashMap::new();

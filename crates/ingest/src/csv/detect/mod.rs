@@ -6,24 +6,29 @@
 //! DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR.
 //! Values with two meanings (`01/02/2024`) are an error.
 //!
-//! Reading order: [`records`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
+//! Reading order: [`known`] options; [`records`]; [`layout`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
 //! one string; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
 
 mod column;
 mod designated;
 mod header;
+mod known;
+mod layout;
+mod names;
 mod records;
 mod value;
 
-use super::times::{DateOrder, TimeFormat};
-use super::{CsvColumn, CsvFormat, NumberFormat, Splitter, Thousands, lines_of};
+use super::{CsvColumn, CsvFormat, Splitter, lines_of};
 use crate::{Error, Result};
 use column::Choice;
+pub use column::Finding;
 use header::{Evidence, Types};
+pub use known::Known;
+use names::list;
 use records::Record;
 use std::ops::Range;
+use tidalite_types::PartitionBy;
 use tidalite_types::schema::same_name;
-use tidalite_types::{ColumnType, PartitionBy};
 
 /// Number of sampled records.
 const RECORDS_MAX: usize = 20_000;
@@ -31,47 +36,6 @@ const RECORDS_MAX: usize = 20_000;
 ///
 /// Decimal commas are rare in such files.
 const KNOWN_RECORDS_MAX: usize = 1_000;
-/// Largest number of columns that a message names.
-const LISTED_MAX: usize = 100;
-
-/// Properties of a file that are known before the file is read; all others are detected.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    pub delimiter: Option<u8>,
-    pub quote: Option<u8>,
-    /// The first character of comment lines.
-    ///
-    /// Without it, `#` starts a comment before the header, and in lines whose shape differs from the other lines.
-    pub comment: Option<u8>,
-    /// Number of lines before the header, or before the first row.
-    pub skipped_lines: usize,
-    pub has_header: Option<bool>,
-    /// Texts for NULL, instead of [`Nulls::usual`](super::Nulls::usual).
-    pub nulls: Option<Vec<String>>,
-    /// Columns given by the user.
-    pub columns: Vec<(String, ColumnType)>,
-    /// Time formats of columns.
-    pub formats: Vec<(String, TimeFormat)>,
-    /// Number formats of columns.
-    pub numbers: Vec<(String, NumberFormat)>,
-    /// Columns of the table in table order, if the table exists.
-    pub table: Option<Vec<(String, ColumnType)>>,
-    /// The designated timestamp given by the user or defined by the table.
-    pub timestamp: Option<String>,
-    /// Time format of the designated timestamp.
-    pub timestamp_format: Option<TimeFormat>,
-    /// Columns of a date and of a time of day that together are the designated timestamp.
-    pub date_and_time: Option<(String, String)>,
-    pub has_decimal_comma: Option<bool>,
-    pub thousands: Option<Thousands>,
-    pub date_order: Option<DateOrder>,
-    /// Every line is the header or a row; no other lines precede the header.
-    pub is_exact: bool,
-    /// All types and notations are given: rows are not examined.
-    pub is_complete: bool,
-    /// Records with invalid values are skipped: a few other values in a column of times do not make it text.
-    pub skips_bad: bool,
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detected {
@@ -97,16 +61,6 @@ impl Detected {
     }
 }
 
-/// The reason for the detected type of a column.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding {
-    pub why: String,
-    /// The first distinct values of the sample.
-    pub examples: Vec<String>,
-    /// Number of NULL values of the sample.
-    pub nulls: usize,
-}
-
 /// The header record of a sample, and the start of the first row.
 struct Head {
     names: Vec<String>,
@@ -121,7 +75,7 @@ struct Head {
 /// # Errors
 /// The sample is not CSV, contradicts known properties, or is ambiguous.
 pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> {
-    let layout = records::layout(sample, known)?;
+    let layout = layout::layout(sample, known)?;
     let (format, start) = (layout.format, layout.start);
     let whole = start + if is_whole { sample.len() - start } else { Splitter::new(&format).split(&sample[start..]) };
     if whole == start && whole < sample.len() {
@@ -136,7 +90,7 @@ pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> 
         records::records(sample, start, &format, if known.table.is_some() { max.min(KNOWN_RECORDS_MAX) } else { max })?;
     let Some(first) = records.first_mut() else { return Err(Error::invalid("there is no record")) };
     if layout.is_comment_header {
-        records::without_comment(first, sample);
+        layout::without_comment(first, sample);
     }
     let has_names = match known.has_header {
         Some(has_header) => has_header,
@@ -161,7 +115,7 @@ pub fn detect(sample: &[u8], is_whole: bool, known: &Known) -> Result<Detected> 
 /// Returns true if a sample that is not the whole file has the two records that [`detect`] needs.
 #[must_use]
 pub fn has_rows(sample: &[u8], known: &Known) -> bool {
-    let Ok(layout) = records::layout(sample, known) else { return true };
+    let Ok(layout) = layout::layout(sample, known) else { return true };
     let whole = layout.start + Splitter::new(&layout.format).split(&sample[layout.start..]);
     // `detect` reports malformed records.
     records::records(&sample[..whole], layout.start, &layout.format, 2).map_or(true, |records| records.len() == 2)
@@ -203,12 +157,6 @@ fn detected(
         findings,
         format,
     })
-}
-
-/// Returns names of columns for a message.
-fn list(columns: &[CsvColumn]) -> String {
-    let shown: Vec<&str> = columns.iter().take(LISTED_MAX).map(|c| c.name.as_str()).collect();
-    shown.join(", ") + if columns.len() > LISTED_MAX { ", …" } else { "" }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use super::*;
 use crate::csv::{CsvParser, OnBad};
+use crate::csv::{DateOrder, NumberFormat, Thousands, TimeFormat};
+use tidalite_types::ColumnType;
 use tidalite_types::Values;
 
 /// Returns the columns as `name TYPE format`, and the detection result.

@@ -1,7 +1,7 @@
 //! The types that one string could be a value of.
 //!
 //! The type of a column is the narrowest that every string of the column could have: the intersection of
-//! [`Value::bits`].
+//! [`ValueFacts::bits`].
 
 use super::super::numbers::{NumberFormat, Thousands};
 use super::super::times::{self, DateOrder, EpochUnit};
@@ -58,7 +58,7 @@ pub(super) fn boolean_bit(family: usize) -> u32 {
 ///
 /// `bits` are intersected over a column, the other members are united.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Value {
+pub(super) struct ValueFacts {
     pub bits: u32,
     pub is_true: bool,
     pub is_false: bool,
@@ -74,8 +74,8 @@ pub(super) struct Value {
     pub is_spaced: bool,
 }
 
-pub(super) fn value_of(text: &str) -> Value {
-    let mut value = Value::default();
+pub(super) fn value_of(text: &str) -> ValueFacts {
+    let mut value = ValueFacts::default();
     let Some(first) = text.bytes().next() else { return value };
     if first.is_ascii_alphabetic() && text.len() <= 9 {
         boolean(text, &mut value);
@@ -101,7 +101,7 @@ pub(super) fn value_of(text: &str) -> Value {
     value
 }
 
-fn boolean(text: &str, value: &mut Value) {
+fn boolean(text: &str, value: &mut ValueFacts) {
     for (family, (yes, no)) in BOOLEANS.iter().enumerate() {
         let (is_true, is_false) = (text.eq_ignore_ascii_case(yes), text.eq_ignore_ascii_case(no));
         if is_true || is_false {
@@ -122,7 +122,7 @@ fn has_leading_zero(digits: &str) -> bool {
     matches!(digits.as_bytes(), [b'0', b'0'..=b'9', ..])
 }
 
-fn number(text: &str, value: &mut Value) {
+fn number(text: &str, value: &mut ValueFacts) {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_telephone =
         text.starts_with('+') && digits.len() >= TELEPHONE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
@@ -155,7 +155,7 @@ fn number(text: &str, value: &mut Value) {
     }
 }
 
-fn time(text: &str, value: &mut Value) {
+fn time(text: &str, value: &mut ValueFacts) {
     if value.bits & PLAIN_NUMBER != 0 {
         if let Some(reading) = times::compact(text.as_bytes()) {
             value.bits |= COMPACT;

@@ -5,7 +5,9 @@
 //!
 //! Reading order: [`flexible`] notations that need no pattern; [`pattern`] patterns of Java and of strptime; [`zone`].
 
+mod cursor;
 mod flexible;
+mod instant;
 mod pattern;
 mod zone;
 
@@ -16,25 +18,11 @@ use tidalite_types::TimeUnit;
 use tidalite_types::time::days_from_civil;
 
 pub(super) use flexible::{compact, read, time_of_day};
+pub use instant::DateOrder;
+pub(super) use instant::Instant;
 pub use pattern::TimePattern;
 
 const NANOS: i128 = 1_000_000_000;
-
-/// An instant: seconds since 1970-01-01 UTC, and nanoseconds of that second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instant {
-    pub seconds: i64,
-    pub nanos: i64,
-}
-
-/// Position of the day in dates such as `01/02/2024`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DateOrder {
-    /// `31/01/2024`
-    DayFirst,
-    /// `01/31/2024`
-    MonthFirst,
-}
 
 /// The unit of a number that counts from 1970-01-01 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,8 +13,10 @@
 //! Numbers may have fewer digits than the pattern has letters, unless another number follows without a separator. Text
 //! in single quotes, `T` and all characters that are not letters are literals; a space matches one or more spaces.
 
-use super::flexible::{Cursor, day, full_year};
-use super::{Instant, zone};
+use super::cursor::Cursor;
+use super::flexible::{day, full_year};
+use super::instant::Instant;
+use super::zone;
 use tidalite_types::time::{days_from_civil, days_in_month};
 
 /// A parsed pattern.
@@ -26,7 +28,7 @@ pub struct TimePattern {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
-    Number(Part, Width),
+    Number(TimePart, Width),
     MonthName,
     Weekday,
     HalfDay,
@@ -37,7 +39,7 @@ enum Item {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum TimePart {
     Year,
     Month,
     Day,
@@ -62,9 +64,9 @@ impl TimePattern {
     pub fn new(text: &str) -> Result<TimePattern, String> {
         let mut items = if text.contains('%') { from_strptime(text)? } else { from_letters(text)? };
         fix_widths(&mut items);
-        let has = |part: Part| items.iter().any(|item| matches!(item, Item::Number(p, _) if *p == part));
-        let has_month = has(Part::Month) || items.contains(&Item::MonthName);
-        if !has(Part::Year) || !((has_month && has(Part::Day)) || has(Part::DayOfYear)) {
+        let has = |part: TimePart| items.iter().any(|item| matches!(item, Item::Number(p, _) if *p == part));
+        let has_month = has(TimePart::Month) || items.contains(&Item::MonthName);
+        if !has(TimePart::Year) || !((has_month && has(TimePart::Day)) || has(TimePart::DayOfYear)) {
             return Err(format!("time pattern {text:?} has no year, month and day"));
         }
         if items.iter().rev().skip(1).any(|item| *item == Item::Zone) {
@@ -81,7 +83,7 @@ impl TimePattern {
 
     pub(super) fn read(&self, text: &str) -> Option<Instant> {
         let mut cursor = Cursor { rest: text.as_bytes() };
-        let mut fields = Fields { month: 1, day: 1, ..Fields::default() };
+        let mut fields = TimeFields { month: 1, day: 1, ..TimeFields::default() };
         for item in &self.items {
             fields.take(*item, &mut cursor)?;
         }
@@ -93,7 +95,7 @@ impl TimePattern {
 }
 
 #[derive(Default)]
-struct Fields {
+struct TimeFields {
     year: i64,
     month: i64,
     day: i64,
@@ -106,7 +108,7 @@ struct Fields {
     has_zone: bool,
 }
 
-impl Fields {
+impl TimeFields {
     fn take(&mut self, item: Item, cursor: &mut Cursor<'_>) -> Option<()> {
         match item {
             Item::Number(part, width) => {
@@ -127,15 +129,15 @@ impl Fields {
         Some(())
     }
 
-    fn set(&mut self, part: Part, width: Width, value: i64) {
+    fn set(&mut self, part: TimePart, width: Width, value: i64) {
         match part {
-            Part::Year => self.year = if width == Width::Exactly(2) { full_year(value) } else { value },
-            Part::Month => self.month = value,
-            Part::Day => self.day = value,
-            Part::DayOfYear => self.day_of_year = Some(value),
-            Part::Hour | Part::HalfHour => self.hour = value,
-            Part::Minute => self.minute = value,
-            Part::Second => self.second = value,
+            TimePart::Year => self.year = if width == Width::Exactly(2) { full_year(value) } else { value },
+            TimePart::Month => self.month = value,
+            TimePart::Day => self.day = value,
+            TimePart::DayOfYear => self.day_of_year = Some(value),
+            TimePart::Hour | TimePart::HalfHour => self.hour = value,
+            TimePart::Minute => self.minute = value,
+            TimePart::Second => self.second = value,
         }
     }
 
@@ -165,11 +167,11 @@ fn fix_widths(items: &mut [Item]) {
         let is_before_digits = matches!(items.get(n + 1), Some(Item::Number(..) | Item::Fraction));
         if let Item::Number(part, width @ Width::Exactly(_)) = &mut items[n]
             && !is_before_digits
-            && !(*part == Part::Year && *width == Width::Exactly(2))
+            && !(*part == TimePart::Year && *width == Width::Exactly(2))
         {
             *width = Width::UpTo(match part {
-                Part::Year => 4,
-                Part::DayOfYear => 3,
+                TimePart::Year => 4,
+                TimePart::DayOfYear => 3,
                 _ => 2,
             });
         }
@@ -197,16 +199,16 @@ fn from_letters(text: &str) -> Result<Vec<Item>, String> {
                 at += end + 2;
                 continue;
             }
-            (b'y' | b'u', 1) => number(Part::Year, 4),
-            (b'y' | b'u', _) => number(Part::Year, count),
-            (b'M' | b'L', 1 | 2) => number(Part::Month, 2),
+            (b'y' | b'u', 1) => number(TimePart::Year, 4),
+            (b'y' | b'u', _) => number(TimePart::Year, count),
+            (b'M' | b'L', 1 | 2) => number(TimePart::Month, 2),
             (b'M' | b'L', _) => Item::MonthName,
-            (b'd', _) => number(Part::Day, 2),
-            (b'D', _) => number(Part::DayOfYear, 3),
-            (b'H' | b'k', _) => number(Part::Hour, 2),
-            (b'h' | b'K', _) => number(Part::HalfHour, 2),
-            (b'm', _) => number(Part::Minute, 2),
-            (b's', _) => number(Part::Second, 2),
+            (b'd', _) => number(TimePart::Day, 2),
+            (b'D', _) => number(TimePart::DayOfYear, 3),
+            (b'H' | b'k', _) => number(TimePart::Hour, 2),
+            (b'h' | b'K', _) => number(TimePart::HalfHour, 2),
+            (b'm', _) => number(TimePart::Minute, 2),
+            (b's', _) => number(TimePart::Second, 2),
             (b'a', _) => Item::HalfDay,
             (b'E', _) => Item::Weekday,
             (b'z' | b'Z' | b'x' | b'X' | b'V', _) => Item::Zone,
@@ -248,15 +250,15 @@ fn from_strptime(text: &str) -> Result<Vec<Item>, String> {
         let letter = letter.ok_or_else(|| format!("time pattern {text:?} ends with %"))?;
         let number = |part, width| Item::Number(part, Width::Exactly(width));
         match letter {
-            b'Y' => items.push(number(Part::Year, 4)),
-            b'y' => items.push(number(Part::Year, 2)),
-            b'm' => items.push(number(Part::Month, 2)),
-            b'd' | b'e' => items.push(number(Part::Day, 2)),
-            b'j' => items.push(number(Part::DayOfYear, 3)),
-            b'H' | b'k' => items.push(number(Part::Hour, 2)),
-            b'I' | b'l' => items.push(number(Part::HalfHour, 2)),
-            b'M' => items.push(number(Part::Minute, 2)),
-            b'S' => items.push(number(Part::Second, 2)),
+            b'Y' => items.push(number(TimePart::Year, 4)),
+            b'y' => items.push(number(TimePart::Year, 2)),
+            b'm' => items.push(number(TimePart::Month, 2)),
+            b'd' | b'e' => items.push(number(TimePart::Day, 2)),
+            b'j' => items.push(number(TimePart::DayOfYear, 3)),
+            b'H' | b'k' => items.push(number(TimePart::Hour, 2)),
+            b'I' | b'l' => items.push(number(TimePart::HalfHour, 2)),
+            b'M' => items.push(number(TimePart::Minute, 2)),
+            b'S' => items.push(number(TimePart::Second, 2)),
             b'f' => items.push(Item::Fraction),
             b'p' | b'P' => items.push(Item::HalfDay),
             b'b' | b'B' | b'h' => items.push(Item::MonthName),

@@ -1,6 +1,6 @@
 //! Zones after a time: offsets from UTC and names of the time zone database.
 
-use super::flexible::Cursor;
+use super::cursor::Cursor;
 use chrono::{DateTime, MappedLocalTime, Offset, TimeZone};
 use chrono_tz::Tz;
 

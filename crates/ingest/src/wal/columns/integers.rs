@@ -2,7 +2,7 @@
 //!
 //! A sample of 64 values selects the smallest encoding; every value is then checked.
 
-use super::{
+use super::plain::{
     BadColumn, DELTA, FRAME, PLAIN, SAMPLE, STEP, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8,
 };
 use tidalite_kernels::{Int, min_max, narrow_to_1, narrow_to_2, narrow_to_4};
@@ -70,7 +70,7 @@ pub(super) fn encode_longs(values: &[i64], out: &mut Vec<u8>) {
     if framed <= 1 || n < SAMPLE {
         return encode_between(values, min, max, out);
     }
-    let step = Step::find(values, min, max).unwrap_or(Step::ONE);
+    let step = StepDivisor::find(values, min, max).unwrap_or(StepDivisor::ONE);
     let stepped = width(max.distance(min) / step.size);
     // With a greater range, a delta wraps around and the step need not divide it.
     let delta = (max.distance(min) <= i64::MAX as u64 && sampled_delta_width(values, step) < stepped)
@@ -140,18 +140,18 @@ fn width(max: u64) -> usize {
 /// A common divisor of all differences between the values, for example of timestamps in nanoseconds with millisecond
 /// precision.
 #[derive(Clone, Copy)]
-struct Step {
+struct StepDivisor {
     size: u64,
     /// `size` is `odd << shift`; this is the inverse of `odd` modulo 2^64.
     inverse: u64,
     shift: u32,
 }
 
-impl Step {
-    const ONE: Step = Step { size: 1, inverse: 1, shift: 0 };
+impl StepDivisor {
+    const ONE: StepDivisor = StepDivisor { size: 1, inverse: 1, shift: 0 };
 
     /// Returns the greatest step; `None` if it is 1 or requires too many samples.
-    fn find(values: &[i64], min: i64, max: i64) -> Option<Step> {
+    fn find(values: &[i64], min: i64, max: i64) -> Option<StepDivisor> {
         let sample = values.iter().step_by((values.len() / SAMPLE) | 1);
         let mut size =
             sample.fold(max.distance(min), |size, v| if size == 1 { 1 } else { common_divisor(v.distance(min), size) });
@@ -159,7 +159,7 @@ impl Step {
             if size == 1 {
                 return None;
             }
-            let step = Step::new(size);
+            let step = StepDivisor::new(size);
             let most = u64::MAX / size;
             match values.iter().find(|v| step.count(v.distance(min)) > most) {
                 None => return Some(step),
@@ -169,12 +169,12 @@ impl Step {
         None
     }
 
-    fn new(size: u64) -> Step {
+    fn new(size: u64) -> StepDivisor {
         let shift = size.trailing_zeros();
         let odd = size >> shift;
         // Newton's iteration: each round doubles the number of correct bits, starting with 3.
         let inverse = (0..5).fold(odd, |x, _| x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x))));
-        Step { size, inverse, shift }
+        StepDivisor { size, inverse, shift }
     }
 
     /// Returns the number of steps of `difference`.
@@ -202,7 +202,7 @@ struct Delta {
 
 impl Delta {
     /// Creates the deltas of at least two values.
-    fn of(values: &[i64], step: Step) -> Delta {
+    fn of(values: &[i64], step: StepDivisor) -> Delta {
         let first = values[1].wrapping_sub(values[0]);
         let (min, max) = deltas(values).fold((first, first), |(min, max), d| (min.min(d), max.max(d)));
         Delta { min, width: width(max.distance(min) / step.size) }
@@ -210,7 +210,7 @@ impl Delta {
 }
 
 /// Estimates the width of the deltas of at least two values.
-fn sampled_delta_width(values: &[i64], step: Step) -> usize {
+fn sampled_delta_width(values: &[i64], step: StepDivisor) -> usize {
     let last = values.len() - 1;
     let sample = (0..last).step_by(last / SAMPLE + 1).map(|i| values[i + 1].wrapping_sub(values[i]));
     let (min, max) = sample.fold((i64::MAX, i64::MIN), |(min, max), d| (min.min(d), max.max(d)));
@@ -235,7 +235,7 @@ fn put_head(tag: u8, width: usize, numbers: &[u64], out: &mut Vec<u8>) {
 }
 
 /// Writes the step count of each difference in `width` bytes, mostly with a multiplication of 32 bits.
-fn put_counts(width: usize, differences: impl ExactSizeIterator<Item = u64>, step: Step, out: &mut Vec<u8>) {
+fn put_counts(width: usize, differences: impl ExactSizeIterator<Item = u64>, step: StepDivisor, out: &mut Vec<u8>) {
     if width == 8 {
         return put(width, differences.map(|d| step.count(d)), out);
     }

@@ -1,3 +1,4 @@
+use super::plain::{DELTA, FRAME, STEP};
 use super::*;
 
 const PHYSICALS: [Physical; 11] = [

@@ -2,7 +2,7 @@
 //!
 //! Sparse, because logs reserve far more than tests write.
 
-use super::Rng;
+use super::rng::Rng;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;

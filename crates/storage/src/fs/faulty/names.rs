@@ -1,6 +1,6 @@
 //! The folders of the simulated disk: as shown by the system, as stored on the disk, and the unsynced changes.
 
-use super::Rng;
+use super::rng::Rng;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -22,17 +22,17 @@ pub(super) struct Names {
 struct Folder {
     entries: BTreeMap<String, Node>,
     durable: BTreeMap<String, Node>,
-    unsynced: Vec<Change>,
+    unsynced: Vec<NameChange>,
 }
 
 /// One change of a folder: a removed name, then an added name.
 #[derive(Clone, Debug)]
-struct Change {
+struct NameChange {
     unset: Option<String>,
     set: Option<(String, Node)>,
 }
 
-impl Change {
+impl NameChange {
     fn apply(&self, entries: &mut BTreeMap<String, Node>) {
         if let Some(name) = &self.unset {
             entries.remove(name);
@@ -45,7 +45,8 @@ impl Change {
 
 impl Folder {
     fn change(&mut self, unset: Option<&str>, set: Option<(&str, Node)>) {
-        let change = Change { unset: unset.map(str::to_owned), set: set.map(|(name, node)| (name.to_owned(), node)) };
+        let change =
+            NameChange { unset: unset.map(str::to_owned), set: set.map(|(name, node)| (name.to_owned(), node)) };
         change.apply(&mut self.entries);
         self.unsynced.push(change);
     }

@@ -10,11 +10,12 @@
 //! NULL rows are never exceptions.
 
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Interval, Wanted, of_vector, put};
-use super::few::{place, prefetch};
-use super::fixed::{Fixed, raw};
 use super::frames::{Frame, Frames, FramesWriter, plan};
-use super::take::Picked;
+use super::frames::{place, prefetch};
+use super::interval::{Interval, Wanted};
+use super::mask::{of_vector, put};
+use super::picked::Picked;
+use super::value::{Fixed, raw};
 use super::{EncodedBlock, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;

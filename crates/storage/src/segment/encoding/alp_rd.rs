@@ -11,10 +11,11 @@
 //! Words, references and exceptions have the width of the values.
 
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Interval, Wanted, of_vector};
-use super::fixed::Fixed;
 use super::frames::{Framed, Frames, FramesWriter};
-use super::take::Picked;
+use super::interval::{Interval, Wanted};
+use super::mask::of_vector;
+use super::picked::Picked;
+use super::value::Fixed;
 use super::{EncodedBlock, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;

@@ -1,7 +1,7 @@
 //! The sections of a chunk: written in sequence, located by the footer entry.
 
 use super::choice::Payload;
-use super::{EncodedBlock, zones};
+use super::encoded_block::EncodedBlock;
 use crate::segment::format::{Encoding, Entry, aligned};
 use crate::{Bounds, Sum, Zone};
 use bytes::Bytes;
@@ -52,7 +52,7 @@ impl Chunk {
         self.sum = sum;
     }
 
-    /// Sets the smallest and the greatest value of each vector, in the layout of [`zones`].
+    /// Sets the smallest and the greatest value of each vector, in the layout of [`zones`](super::zones).
     pub fn set_zones(&mut self, zones: Vec<u64>) {
         self.zones = zones;
     }
@@ -119,14 +119,14 @@ pub struct Layout {
 impl Layout {
     /// Returns the layout that the entry describes, without reading the chunk.
     pub fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Layout, String> {
-        let parts = Parts::of(entry, physical, rows)?;
+        let parts = SectionBytes::of(entry, physical, rows)?;
         let mut end = 0usize;
         let mut place = |bytes: usize| {
             let start = if bytes == 0 { end } else { aligned(end) };
             end = start + bytes;
             start..end
         };
-        let zones = place(if entry.has_zones { zones::bytes(rows) } else { 0 });
+        let zones = place(if entry.has_zones { zones_bytes(rows) } else { 0 });
         let validity = place(if entry.has_validity { rows.div_ceil(64) * 8 } else { 0 });
         let first = place(parts.first);
         let data = place(parts.data);
@@ -196,37 +196,37 @@ impl Layout {
 
 /// Lengths of the sections that the entry determines.
 #[derive(Default)]
-struct Parts {
+struct SectionBytes {
     first: usize,
     data: usize,
     codes: usize,
     code_bytes: usize,
 }
 
-impl Parts {
-    fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<Parts, String> {
+impl SectionBytes {
+    fn of(entry: &Entry, physical: Physical, rows: usize) -> Result<SectionBytes, String> {
         let is_bits = physical == Physical::Bit;
         let width = physical.width().unwrap_or(16);
         let data = if physical == Physical::Views { entry.data_bytes as usize } else { 0 };
         let distinct = entry.parameter as usize;
         let impossible = "an impossible number of distinct values";
         Ok(match entry.encoding {
-            Encoding::Plain if is_bits => Parts { first: rows.div_ceil(64) * 8, ..Parts::default() },
-            Encoding::Plain => Parts { first: rows * width, data, ..Parts::default() },
+            Encoding::Plain if is_bits => SectionBytes { first: rows.div_ceil(64) * 8, ..SectionBytes::default() },
+            Encoding::Plain => SectionBytes { first: rows * width, data, ..SectionBytes::default() },
             Encoding::Dict | Encoding::Narrow | Encoding::PackedDict | Encoding::FsstDict if is_bits => {
                 return Err("bits that are not plain".to_owned());
             }
             Encoding::Dict => {
                 let code_bytes = code_bytes(distinct).ok_or(impossible)?;
-                Parts { first: distinct * width, data, codes: rows * code_bytes, code_bytes }
+                SectionBytes { first: distinct * width, data, codes: rows * code_bytes, code_bytes }
             }
             Encoding::PackedDict => {
                 let codes = packed_code_bytes(distinct, rows).ok_or(impossible)?;
-                Parts { first: distinct * width, data, codes, code_bytes: 0 }
+                SectionBytes { first: distinct * width, data, codes, code_bytes: 0 }
             }
             Encoding::Narrow if matches!(entry.parameter, 0 | 1 | 2 | 4) => {
                 let code_bytes = entry.parameter as usize;
-                Parts { first: width, data, codes: rows * code_bytes, code_bytes }
+                SectionBytes { first: width, data, codes: rows * code_bytes, code_bytes }
             }
             Encoding::Narrow => return Err(format!("distances of {} bytes", entry.parameter)),
             Encoding::Nulls
@@ -238,11 +238,11 @@ impl Parts {
             | Encoding::AlpRd
             | Encoding::Fsst
             | Encoding::Planes
-            | Encoding::Compressed => Parts::default(),
+            | Encoding::Compressed => SectionBytes::default(),
             Encoding::TextDict if code_bits(distinct).is_none() => return Err(impossible.to_owned()),
-            Encoding::Text | Encoding::TextDict => Parts { data, ..Parts::default() },
+            Encoding::Text | Encoding::TextDict => SectionBytes { data, ..SectionBytes::default() },
             Encoding::FsstDict => {
-                Parts { codes: packed_code_bytes(distinct, rows).ok_or(impossible)?, ..Parts::default() }
+                SectionBytes { codes: packed_code_bytes(distinct, rows).ok_or(impossible)?, ..SectionBytes::default() }
             }
         })
     }
@@ -270,4 +270,9 @@ pub fn code_bytes(distinct: usize) -> Option<usize> {
         257..=65_536 => Some(2),
         _ => None,
     }
+}
+
+/// Returns the bytes of the bounds of the vectors, see [`zones`](super::zones).
+fn zones_bytes(rows: usize) -> usize {
+    rows.div_ceil(VECTOR_ROWS) * 16
 }

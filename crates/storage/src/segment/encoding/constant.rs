@@ -2,8 +2,8 @@
 
 use super::EncodedBlock;
 use super::choice::Payload;
-use super::compare::{Wanted, each_in};
-use super::fixed::{Fixed, raw};
+use super::interval::{Wanted, each_in};
+use super::value::{Fixed, raw};
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;

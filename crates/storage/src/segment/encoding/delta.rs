@@ -11,11 +11,12 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Wanted, of_vector};
-use super::fixed::raw;
 use super::frames::{Frame, Framed, Frames, FramesWriter, Plan, plan_both_ways};
+use super::interval::Wanted;
+use super::mask::of_vector;
+use super::picked::Picked;
 use super::plain::{Limited, in_vector};
-use super::take::Picked;
+use super::value::raw;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;
@@ -117,13 +118,13 @@ impl Differences {
 }
 
 /// First values, steps (none if differences are taken once) and differences.
-struct Parts<'a> {
+struct DeltaParts<'a> {
     firsts: &'a [u8],
     steps: &'a [u8],
     frames: Frames<'a>,
 }
 
-impl Parts<'_> {
+impl DeltaParts<'_> {
     /// Appends the values of one vector.
     fn vector<T: Widened>(&self, i: usize, unpacker: &mut Unpacker, out: &mut Vec<T>) {
         let at = |bytes: &[u8]| raw::<T>(&bytes[i * size_of::<T>()..]);
@@ -155,7 +156,7 @@ fn steps<T: Widened>(first: T, frame: &Frame<'_, T>, out: &mut Vec<T>) {
     extend_steps(value, frame.reference, frame.rows - from, out);
 }
 
-fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Parts<'a>, String> {
+fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<DeltaParts<'a>, String> {
     let width = match block.physical {
         Physical::I32 | Physical::U32 => 4,
         Physical::I64 => 8,
@@ -168,7 +169,7 @@ fn split<'a>(payload: &'a [u8], block: &EncodedBlock) -> Result<Parts<'a>, Strin
     let bytes = block.rows.div_ceil(VECTOR_ROWS) * width;
     let head = payload.get(..order * bytes).ok_or("its first values are cut off")?;
     let (firsts, steps) = head.split_at(bytes);
-    Ok(Parts { firsts, steps, frames: Frames::parse(payload, order * bytes, block.rows, width)? })
+    Ok(DeltaParts { firsts, steps, frames: Frames::parse(payload, order * bytes, block.rows, width)? })
 }
 
 pub(super) fn check(payload: &[u8], block: &EncodedBlock) -> Result<(), String> {
@@ -184,7 +185,7 @@ pub(super) fn decode(payload: &[u8], validity: &[u8], block: &EncodedBlock) -> R
     }))
 }
 
-fn values<T: Widened>(parts: &Parts<'_>, validity: &[u8], rows: usize) -> Vec<T> {
+fn values<T: Widened>(parts: &DeltaParts<'_>, validity: &[u8], rows: usize) -> Vec<T> {
     let mut unpacker = Unpacker::new();
     let mut out = Vec::with_capacity(rows);
     (0..parts.frames.vector_count()).for_each(|i| parts.vector(i, &mut unpacker, &mut out));
@@ -212,7 +213,7 @@ pub(super) fn rows_in(payload: &[u8], block: &EncodedBlock, wanted: &Wanted<'_>,
     Some(())
 }
 
-fn compare<T: Widened + Limited>(parts: &Parts<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
+fn compare<T: Widened + Limited>(parts: &DeltaParts<'_>, lo: i64, hi: i64, wanted: &Wanted<'_>, mask: &mut [u64]) {
     let (mut unpacker, mut values) = (Unpacker::new(), Vec::with_capacity(VECTOR_ROWS));
     for i in wanted.vectors() {
         values.clear();

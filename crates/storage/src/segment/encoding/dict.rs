@@ -6,9 +6,10 @@
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
 use super::chunk::{Layout, code_bits, code_bytes};
-use super::compare::{Wanted, each_in, of_vector, put};
-use super::fixed::{Fixed, raw};
-use super::take::Picked;
+use super::interval::{Wanted, each_in};
+use super::mask::{of_vector, put};
+use super::picked::Picked;
+use super::value::{Fixed, raw};
 use crate::segment::format::Encoding;
 use tidalite_kernels::bitpack::unpack_one;
 use tidalite_kernels::{LINE_BYTES, Line, Unpacker, line_count, packed_in_range};
@@ -103,7 +104,7 @@ pub(super) fn sample<T: Fixed>(values: &[T], limit: usize) -> Option<usize> {
     }
     // An odd stride, so that it does not align with data of a period of a power of two.
     let stride = (values.len() / SAMPLE_ROWS) | 1;
-    let mut table = Table::<T>::new(2 * SAMPLE_ROWS);
+    let mut table = CodeTable::<T>::new(2 * SAMPLE_ROWS);
     let mut seen = Vec::new();
     for value in values.iter().step_by(stride) {
         let code = usize::from(table.code(*value));
@@ -134,7 +135,7 @@ pub(super) fn sample_distinct_max(limit: usize, sample: usize) -> usize {
 
 /// Builds a dictionary; `None` for more than `limit` distinct values. About `expected` values are expected.
 pub(super) fn build<T: Fixed>(values: &[T], limit: usize, expected: usize) -> Option<Dictionary<T>> {
-    let mut table = Table::new(4 * expected);
+    let mut table = CodeTable::new(4 * expected);
     let mut codes = Vec::with_capacity(values.len());
     // In slices, so that not every row checks the limit.
     for slice in values.chunks(256) {
@@ -164,7 +165,7 @@ pub(super) fn ranks(order: &[u16]) -> Vec<u16> {
 }
 
 /// Open-addressing hash table, at most half full. Codes are assigned in order of appearance.
-struct Table<T: Fixed> {
+struct CodeTable<T: Fixed> {
     /// Bits of a value and its code plus one; 0 for a free slot.
     slots: Vec<(T::Bits, u32)>,
     shift: u32,
@@ -173,10 +174,10 @@ struct Table<T: Fixed> {
     detours: usize,
 }
 
-impl<T: Fixed> Table<T> {
-    fn new(capacity: usize) -> Table<T> {
+impl<T: Fixed> CodeTable<T> {
+    fn new(capacity: usize) -> CodeTable<T> {
         let slots = capacity.next_power_of_two().max(64);
-        Table {
+        CodeTable {
             slots: vec![(T::Bits::default(), 0); slots],
             shift: 64 - slots.trailing_zeros(),
             values: Vec::new(),

@@ -11,7 +11,7 @@ use tidalite_types::column_type::Physical;
 
 /// The vectors of a block; each is valid until the next is loaded.
 pub struct DigitVectors<'a> {
-    packed: Packed<'a>,
+    packed: PackedColumn<'a>,
     rows: usize,
     /// Validity bits in words; empty if all rows have values.
     validity: Vec<u64>,
@@ -23,7 +23,7 @@ pub struct DigitVectors<'a> {
     floats: Vec<f64>,
 }
 
-enum Packed<'a> {
+enum PackedColumn<'a> {
     /// The frames, the type, and true if floating point is requested.
     Ints(Frames<'a>, Physical, bool),
     Decimals(alp::Vectors<'a>),
@@ -39,9 +39,9 @@ impl EncodedBlock {
         let payload = || Ok::<_, String>(Layout::of(&self.entry, self.physical, self.rows)?.payload(&self.bytes));
         let packed = match (self.entry.encoding, self.physical) {
             (Encoding::Packed, I8 | I16 | I32 | I64) => {
-                Packed::Ints(packed::frames(payload()?, self)?, self.physical, as_floats)
+                PackedColumn::Ints(packed::frames(payload()?, self)?, self.physical, as_floats)
             }
-            (Encoding::Alp, F64) if as_floats => Packed::Decimals(alp::Vectors::parse(payload()?, self)?),
+            (Encoding::Alp, F64) if as_floats => PackedColumn::Decimals(alp::Vectors::parse(payload()?, self)?),
             _ => return Ok(None),
         };
         Ok(Some(DigitVectors {
@@ -63,11 +63,11 @@ impl DigitVectors<'_> {
     pub fn has(&self, i: usize) -> bool {
         let rows = (self.rows - i * VECTOR_ROWS).min(VECTOR_ROWS);
         let (base, width) = match &self.packed {
-            Packed::Decimals(vectors) => of_frame(&vectors.vector(i).1),
-            Packed::Ints(frames, Physical::I8, _) => of_frame(&frames.vector::<i8>(i)),
-            Packed::Ints(frames, Physical::I16, _) => of_frame(&frames.vector::<i16>(i)),
-            Packed::Ints(frames, Physical::I32, _) => of_frame(&frames.vector::<i32>(i)),
-            Packed::Ints(frames, ..) => of_frame(&frames.vector::<i64>(i)),
+            PackedColumn::Decimals(vectors) => of_frame(&vectors.vector(i).1),
+            PackedColumn::Ints(frames, Physical::I8, _) => of_frame(&frames.vector::<i8>(i)),
+            PackedColumn::Ints(frames, Physical::I16, _) => of_frame(&frames.vector::<i16>(i)),
+            PackedColumn::Ints(frames, Physical::I32, _) => of_frame(&frames.vector::<i32>(i)),
+            PackedColumn::Ints(frames, ..) => of_frame(&frames.vector::<i64>(i)),
         };
         is_whole(&self.validity, i, rows) && width <= Digits::WIDTH_MAX && base.unsigned_abs() <= Digits::BASE_MAX
     }
@@ -78,12 +78,12 @@ impl DigitVectors<'_> {
         let DigitVectors { packed, narrow, words, others, ints, floats, .. } = self;
         let mut room = Room { narrow, words, others };
         let (base, width, scale) = match packed {
-            Packed::Decimals(vectors) => {
+            PackedColumn::Decimals(vectors) => {
                 let (scale, frame) = vectors.vector(i);
                 let of = room.unpack(&frame, floats, |bits| f64::from_bits(bits.cast_unsigned()));
                 (of.0, of.1, scale)
             }
-            Packed::Ints(frames, physical, as_floats) => {
+            PackedColumn::Ints(frames, physical, as_floats) => {
                 let (base, width) = match physical {
                     Physical::I8 => room.unpack(&frames.vector::<i8>(i), ints, i64::from),
                     Physical::I16 => room.unpack(&frames.vector::<i16>(i), ints, i64::from),
@@ -97,7 +97,7 @@ impl DigitVectors<'_> {
                 (base, width, 0)
             }
         };
-        let is_float = matches!(packed, Packed::Decimals(_) | Packed::Ints(.., true));
+        let is_float = matches!(packed, PackedColumn::Decimals(_) | PackedColumn::Ints(.., true));
         let numbers = if is_float { FoldValues::Floats(floats) } else { FoldValues::Ints(ints) };
         let words = match width {
             0..=DigitWords::NARROW_MAX => DigitWords::Narrow(&narrow[..rows]),

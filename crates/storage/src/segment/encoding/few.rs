@@ -3,12 +3,10 @@
 //! Input: the row numbers, ascending. The result is false if the encoding has no access by row.
 
 use super::chunk::Layout;
-use super::fixed::raw;
-use super::frames::{Framed, Frames};
+use super::frames::{Framed, place, prefetch};
+use super::value::raw;
 use super::{EncodedBlock, alp, packed};
 use crate::segment::format::Encoding;
-use tidalite_kernels::bitpack::prefetch_one;
-use tidalite_types::VECTOR_ROWS;
 use tidalite_types::column_type::Physical;
 
 type Found = Result<bool, String>;
@@ -81,19 +79,6 @@ impl EncodedBlock {
         }
         Ok(true)
     }
-}
-
-/// Each row is a cache miss: all rows are prefetched before the first is read.
-pub(super) fn prefetch(frames: &Frames<'_>, numbers: &[u16]) {
-    for (i, row) in numbers.iter().map(|number| place(*number)) {
-        let (lines, width) = frames.packed(i);
-        prefetch_one(lines, width, row);
-    }
-}
-
-/// Returns the vector and the row in the vector.
-pub(super) fn place(number: u16) -> (usize, usize) {
-    (usize::from(number) / VECTOR_ROWS, usize::from(number) % VECTOR_ROWS)
 }
 
 #[cfg(test)]

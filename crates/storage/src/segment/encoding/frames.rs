@@ -11,9 +11,9 @@
 //! exceptions        as wide as references: what stands there instead
 //! ```
 
-use super::fixed::raw;
+use super::value::raw;
 use crate::segment::format::aligned;
-use tidalite_kernels::bitpack::{unpack_one, width_mask};
+use tidalite_kernels::bitpack::{prefetch_one, unpack_one, width_mask};
 use tidalite_kernels::{Int, LINE_BYTES, Line, Unpacker, line_count, prefetch_slice, width_counts, width_of};
 use tidalite_types::{BLOCK_ROWS, VECTOR_ROWS};
 
@@ -381,4 +381,17 @@ impl<T: Framed> Frame<'_, T> {
             out[start + row] = value;
         }
     }
+}
+
+/// Each row is a cache miss: all rows are prefetched before the first is read.
+pub(super) fn prefetch(frames: &Frames<'_>, numbers: &[u16]) {
+    for (i, row) in numbers.iter().map(|number| place(*number)) {
+        let (lines, width) = frames.packed(i);
+        prefetch_one(lines, width, row);
+    }
+}
+
+/// Returns the vector and the row in the vector.
+pub(super) fn place(number: u16) -> (usize, usize) {
+    (usize::from(number) / VECTOR_ROWS, usize::from(number) % VECTOR_ROWS)
 }

@@ -13,9 +13,9 @@
 //! A string is located by the lengths of the previous strings of its vector. NULL is the empty string.
 
 use super::choice::Payload;
-use super::compare::words_of;
 use super::frames::{Frames, FramesWriter, plan};
-use super::take::Picked;
+use super::mask::words_of;
+use super::picked::Picked;
 use super::{EncodedBlock, dict, nulls};
 use crate::BlockData;
 use crate::segment::buffer::share;

@@ -16,12 +16,12 @@
 //!
 //! Invariant: the same rows give the same bytes. Decoded NULL rows are zeros, empty values or false.
 //!
-//! Reading order: [`chunk`] the sections; [`nulls`] values of NULL rows; [`choice`] the choice of an encoding;
-//! [`fixed`] fixed-width values; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
+//! Reading order: [`encoded_block`], [`chunk`] the sections; [`value`] fixed-width values; [`nulls`] values of NULL rows; [`choice`] the choice of an encoding;
+//! [`fixed`] the candidates of a type; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
 //! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] compression
-//! of any of them; [`opened`] the form in memory; [`zones`] bounds of vectors; [`compare`] comparisons without
-//! decoding; [`take`] selected rows, [`few`] a few rows; [`retain`] rows whose value is in a set; [`totals`] sums of
-//! numbers; [`vectors`] one vector at a time, [`digits`] in packed form.
+//! of any of them; [`opened`] the form in memory; [`zones`] bounds of vectors; [`interval`], [`mask`],
+//! [`compare`] comparisons without decoding; [`picked`], [`take`] selected rows, [`few`] a few rows; [`retain`] rows whose value is in a set; [`summed`],
+//! [`totals`] sums of numbers; [`vectors`] one vector at a time, [`digits`] in packed form.
 
 mod alp;
 mod alp_rd;
@@ -33,56 +33,43 @@ mod constant;
 mod delta;
 mod dict;
 pub mod digits;
+mod encoded_block;
 mod few;
 mod fixed;
 mod frames;
 mod fsst;
+pub mod interval;
+mod mask;
 mod narrow;
 mod nulls;
 pub mod opened;
 mod packed;
+mod picked;
 mod plain;
 mod planes;
 pub mod retain;
 mod runs;
+pub mod summed;
 pub mod take;
 mod text;
 pub mod totals;
+mod value;
 pub mod vectors;
 mod views;
 pub mod zones;
 
 use crate::segment::buffer::{collect, share};
-use crate::segment::format::{Encoding, Entry};
-use crate::{Block, BlockData, Zone};
+use crate::segment::format::Encoding;
+use crate::{Block, BlockData};
 use bytes::Bytes;
 use choice::{Effort, Payload};
 use chunk::{Chunk, Layout};
+pub use encoded_block::EncodedBlock;
 use std::sync::LazyLock;
 use tidalite_types::column_type::Physical;
 use tidalite_types::{BLOCK_ROWS, Bitmap, Column, ColumnType, Values, match_values};
 
-/// A column block in its file format. `entry.offset` is meaningless.
-#[derive(Clone, Debug)]
-pub struct EncodedBlock {
-    pub rows: usize,
-    pub physical: Physical,
-    pub entry: Entry,
-    pub bytes: Bytes,
-}
-
 impl EncodedBlock {
-    /// Returns a block whose rows are all NULL, without allocation.
-    #[must_use]
-    pub fn nulls(physical: Physical, rows: usize) -> EncodedBlock {
-        EncodedBlock { rows, physical, entry: Entry::nulls(rows), bytes: Bytes::new() }
-    }
-
-    #[must_use]
-    pub fn zone(&self) -> Zone {
-        self.entry.zone
-    }
-
     /// Returns the name of the encoding; for a compressed block also the encoding inside.
     #[must_use]
     pub fn encoding_name(&self) -> String {

@@ -1,7 +1,7 @@
 //! The smallest value, and the distance from it in 0, 1, 2 or 4 bytes per row. Read but no longer written: `packed`
 //! replaced it.
 
-use super::fixed::Integer;
+use super::value::Integer;
 use tidalite_types::column_type::Physical;
 
 /// Returns `rows` values from their distances, which are aligned to their width.

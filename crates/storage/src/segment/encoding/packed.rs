@@ -2,9 +2,10 @@
 
 use super::EncodedBlock;
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Wanted, of_vector, put, words_of};
 use super::frames::{Framed, Frames, FramesWriter, plan};
-use super::take::Picked;
+use super::interval::Wanted;
+use super::mask::{of_vector, put, words_of};
+use super::picked::Picked;
 use crate::BlockData;
 use crate::segment::buffer::share;
 use crate::segment::format::Encoding;

@@ -1,7 +1,8 @@
 //! Values in their memory layout, compared in place.
 
 use super::EncodedBlock;
-use super::compare::{Interval, Wanted, each_in, of_vector, put};
+use super::interval::{Interval, Wanted, each_in};
+use super::mask::{of_vector, put};
 use crate::segment::buffer::values_in;
 use tidalite_kernels::{Comparable, f64_in_range, values_in_range};
 use tidalite_types::VECTOR_ROWS;

@@ -4,7 +4,8 @@
 //! in the set. Vectors without a wanted row are skipped, so the order of several filters determines their total cost.
 
 use super::chunk::Layout;
-use super::compare::{Interval, WORDS, fits};
+use super::interval::{Interval, fits};
+use super::mask::WORDS;
 use super::plain::{Limited, in_vector};
 use super::{EncodedBlock, compressed, dict, packed, to_column};
 use crate::segment::buffer::values_in;
@@ -252,11 +253,11 @@ type Hits = [u64; WORDS];
 struct Prepared<'a> {
     set: &'a ValueSet,
     matcher: Option<TextMatcher<'a>>,
-    table: Option<Table>,
+    table: Option<MatchTable>,
 }
 
 /// A bit per integer from the first one on.
-struct Table {
+struct MatchTable {
     first: i64,
     bits: Vec<u64>,
 }
@@ -266,7 +267,7 @@ impl<'a> Prepared<'a> {
         let (mut matcher, mut table) = (None, None);
         match set {
             ValueSet::Like { pattern, .. } => matcher = Some(pattern.matcher()),
-            ValueSet::Ints(ranges) if ranges.len() > PASSES_MAX => table = Table::of(ranges),
+            ValueSet::Ints(ranges) if ranges.len() > PASSES_MAX => table = MatchTable::of(ranges),
             _ => {}
         }
         Prepared { set, matcher, table }
@@ -322,18 +323,18 @@ impl<'a> Prepared<'a> {
     }
 }
 
-impl Table {
+impl MatchTable {
     /// Limit in bits; used for values that are close together, such as symbol ids.
     const BITS_MAX: i128 = 1 << 20;
 
-    fn of(ranges: &[(i128, i128)]) -> Option<Table> {
+    fn of(ranges: &[(i128, i128)]) -> Option<MatchTable> {
         let (first, last) = (ranges.first()?.0, ranges.last()?.1);
-        let count = last.checked_sub(first).filter(|count| *count < Table::BITS_MAX)? as usize + 1;
+        let count = last.checked_sub(first).filter(|count| *count < MatchTable::BITS_MAX)? as usize + 1;
         let start = i64::try_from(first).ok()?;
         let mut bits = vec![0; count.div_ceil(64)];
         let inside = ranges.iter().flat_map(|(lo, hi)| (lo - first) as usize..=(hi - first) as usize);
         inside.for_each(|at| bits[at / 64] |= 1 << (at % 64));
-        Some(Table { first: start, bits })
+        Some(MatchTable { first: start, bits })
     }
 
     /// Values before the first one wrap to positions after the last one.

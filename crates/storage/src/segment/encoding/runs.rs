@@ -8,9 +8,11 @@
 //! Booleans have no values: they alternate from run to run, and the first one is in the entry's `data_bytes`.
 
 use super::choice::{Effort, Payload, Scheme, Source};
-use super::compare::{Wanted, each_in, set};
-use super::fixed::{Fixed, raw};
-use super::take::{Picked, count_between};
+use super::interval::{Wanted, each_in};
+use super::mask::count_between;
+use super::mask::set;
+use super::picked::Picked;
+use super::value::{Fixed, raw};
 use super::{EncodedBlock, plain};
 use crate::BlockData;
 use crate::segment::buffer::{collect, share, values_in};

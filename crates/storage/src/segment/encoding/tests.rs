@@ -1,5 +1,5 @@
 use super::*;
-use crate::Bounds;
+use crate::{Bounds, Zone};
 use tidalite_types::{TimeUnit, VECTOR_ROWS, Views};
 
 /// One column type for every physical type, and symbols.

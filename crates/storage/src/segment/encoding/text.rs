@@ -10,7 +10,7 @@
 
 use super::choice::Payload;
 use super::chunk::{Layout, code_bits};
-use super::compare::put;
+use super::mask::put;
 use super::planes::{self, Form};
 use super::{EncodedBlock, fsst, nulls};
 use crate::BlockData;

@@ -1,18 +1,16 @@
 //! Sums a block's numbers vector by vector while unpacking them, so that intermediate values are not written to memory.
 
 use super::chunk::Layout;
-use super::fixed::Fixed;
 use super::frames::Framed;
+use super::value::Fixed;
 use super::{EncodedBlock, alp, dict, packed};
 use crate::segment::buffer::{collect, values_in};
 use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
 use crate::{Block, BlockData, Sum};
 use tidalite_kernels::alp::Decimal;
-use tidalite_kernels::sum::{Real, Whole};
 use tidalite_kernels::{picked, sum_floats, sum_ints};
 use tidalite_types::column_type::Physical;
-use tidalite_types::{Column, match_values};
 
 /// Totals of rows of a numeric column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,53 +18,6 @@ pub struct Totals {
     /// Number of rows that are not NULL.
     pub present: usize,
     pub sum: Sum,
-}
-
-/// A value whose sum a block may store.
-pub(in crate::segment) trait Summed: Sized {
-    /// Returns the sum for the footer, of values in which NULL rows are 0; `None` if there is none.
-    fn known(values: &[Self], has_nulls: bool) -> Option<Sum>;
-}
-
-macro_rules! summed {
-    ($($known:ident: $($value:ty)*;)*) => { $($(
-        impl Summed for $value {
-            fn known(values: &[$value], has_nulls: bool) -> Option<Sum> {
-                $known(values, has_nulls)
-            }
-        }
-    )*)* };
-}
-
-summed! {
-    int_sum: i8 i16 i32 i64;
-    float_sum: f32 f64;
-    no_sum: u32 i128 [u8; 16];
-}
-
-fn int_sum<T: Whole>(values: &[T], _: bool) -> Option<Sum> {
-    i64::try_from(sum_ints(values)).ok().map(|sum| Sum::Ints(sum.into()))
-}
-
-/// The zeros of NULL rows change a sum of −0 to 0.
-fn float_sum<T: Real>(values: &[T], has_nulls: bool) -> Option<Sum> {
-    let sum = sum_floats(values);
-    (sum != 0.0 || !has_nulls).then_some(Sum::Floats(sum))
-}
-
-fn no_sum<T>(_: &[T], _: bool) -> Option<Sum> {
-    None
-}
-
-/// Returns the sum of a whole column for the footer, like [`Summed::known`].
-pub(in crate::segment) fn known(column: &Column) -> Option<Sum> {
-    let has_nulls = column.validity.as_ref().is_some_and(|valid| valid.count_zeros() > 0);
-    match_values!(
-        &column.values,
-        values => Summed::known(values, has_nulls),
-        Bit(_bits) => None,
-        Views(_views) => None,
-    )
 }
 
 impl EncodedBlock {

@@ -1,8 +1,8 @@
 //! Unpacks a block's numbers or codes vector by vector into cache-resident memory.
 
 use super::chunk::Layout;
-use super::fixed::Fixed;
 use super::frames::Framed;
+use super::value::Fixed;
 use super::{EncodedBlock, alp, dict, packed, runs};
 use crate::BlockData;
 use crate::segment::buffer::{collect, values_in};

@@ -9,11 +9,6 @@ use crate::segment::format::{Encoding, u64_at};
 use crate::{Bounds, Zone};
 use tidalite_types::VECTOR_ROWS;
 
-/// Returns the size of the section in bytes.
-pub(super) fn bytes(rows: usize) -> usize {
-    rows.div_ceil(VECTOR_ROWS) * 16
-}
-
 /// Stores the bounds of the block and its vectors in `chunk`.
 ///
 /// `pairs` has a pair per vector, in order; the pair of a vector without values is arbitrary, and `None` means that a

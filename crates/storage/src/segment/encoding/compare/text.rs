@@ -6,7 +6,7 @@
 
 use crate::segment::buffer::values_in;
 use crate::segment::encoding::chunk::Layout;
-use crate::segment::encoding::take::Picked;
+use crate::segment::encoding::picked::Picked;
 use crate::segment::encoding::{EncodedBlock, compressed, dict, fsst, text};
 use crate::segment::format::Encoding;
 use crate::segment::selection::Selection;
