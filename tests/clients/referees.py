@@ -6,6 +6,7 @@ compared instead. `Link.ask(sql)` never raises for an error of the server.
 
 import decimal
 import math
+import re
 from dataclasses import dataclass, field
 
 import psycopg
@@ -134,6 +135,11 @@ def same_numbers(one, other, is_float):
     return abs(a - b) <= (decimal.Decimal(1).scaleb(-places) if a.as_tuple().exponent != b.as_tuple().exponent else 0)
 
 
+def without_utc(text):
+    """The text of a time without the offset of UTC at its end."""
+    return re.sub(r"\+00(?= BC$|$)", "", text)
+
+
 def same_cells(one, other, one_type, other_type):
     """Compares two texts; numbers of different types are compared as numbers."""
     if one == other:
@@ -147,7 +153,7 @@ def same_cells(one, other, one_type, other_type):
         return all(same_cells(a, b, ARRAYS[one_type], ARRAYS[other_type]) for a, b in zip(parts, others))
     types = {one_type, other_type}
     if types == {TIMESTAMP, TIMESTAMPTZ}:
-        return one.replace("+00", "") == other.replace("+00", "")
+        return without_utc(one) == without_utc(other)
     if types <= INTEGERS:
         return False
     if types <= INTEGERS | FLOATS | {NUMERIC}:

@@ -1,4 +1,4 @@
-"""kill -9 during INSERT … SELECT and CREATE TABLE AS with more rows than fit one request: all rows or none.
+"""kill -9 during INSERT … SELECT and CREATE TABLE AS with more than 64 MiB of rows: all rows or none.
 
 `KILL_ROUNDS` sets the number of rounds (4 by default), `KILL_SEED` repeats one.
 """
@@ -66,11 +66,12 @@ def test_loads_survive_kill_9_whole_or_not_at_all(servers):
         # The first round runs to its end and shows how long that takes; every third ends at its first file.
         files = segments(server)
         if number % 3 == 1:
-            wait_for(lambda: segments(server) > files)
+            wait_for(lambda: segments(server) - files)
         else:
             loader.join(r.uniform(0, took) if number else None)
         if number == 0:
             took = time.monotonic() - started
+            assert loader.is_done, "the first statement failed"
         server.kill()
         loader.join()
         assert loader.problem is None, loader.problem
@@ -88,4 +89,5 @@ def test_loads_survive_kill_9_whole_or_not_at_all(servers):
             loaded = set(counts)
         assert is_there or not loader.is_done, f"round {number} was acknowledged and is gone"
         outcomes.add(is_there)
-    assert outcomes == {True, False}
+    # The second round ends at its first file.
+    assert outcomes == ({True, False} if ROUNDS > 1 else {True})

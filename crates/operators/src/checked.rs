@@ -46,13 +46,17 @@ trait Wrapping: Copy {
     fn plus(self, other: Self) -> (Self, Self);
     fn minus(self, other: Self) -> (Self, Self);
     fn times(self, other: Self) -> (Self, Self);
+    /// Returns the product without a check.
+    fn wrapping_times(self, other: Self) -> Self;
+    /// Returns true if a look at the operands shows that no product overflows.
+    fn products_fit(a: Side<'_, Self>, b: Side<'_, Self>) -> bool;
     fn or(self, other: Self) -> Self;
     fn is_negative(self) -> bool;
     const ZERO: Self;
 }
 
 macro_rules! wrapping {
-    ($type:ty, $times:expr) => {
+    ($type:ty, $times:expr, $products_fit:expr) => {
         impl Wrapping for $type {
             #[inline(always)]
             fn plus(self, other: Self) -> (Self, Self) {
@@ -70,6 +74,15 @@ macro_rules! wrapping {
             #[inline(always)]
             fn times(self, other: Self) -> (Self, Self) {
                 ($times)(self, other)
+            }
+
+            #[inline(always)]
+            fn wrapping_times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+
+            fn products_fit(a: Side<'_, Self>, b: Side<'_, Self>) -> bool {
+                ($products_fit)(a, b)
             }
 
             #[inline(always)]
@@ -93,15 +106,28 @@ macro_rules! narrow {
             let product = i64::from(a) * i64::from(b);
             let kept = product as $type;
             (kept, -<$type>::from(i64::from(kept) != product))
-        });
+        }, |_, _| false);
     )*};
 }
 
 narrow!(i8, i16, i32);
-wrapping!(i64, |a: i64, b: i64| {
-    let (product, is_over) = a.overflowing_mul(b);
-    (product, -i64::from(is_over))
-});
+wrapping!(
+    i64,
+    |a: i64, b: i64| {
+        let (product, is_over) = a.overflowing_mul(b);
+        (product, -i64::from(is_over))
+    },
+    // Vector instructions do not detect the overflow of a product of 64 bits.
+    |a: Side<'_, i64>, b: Side<'_, i64>| u128::from(bound(a)) * u128::from(bound(b)) <= i64::MAX as u128
+);
+
+/// Returns an upper bound of the magnitudes of an operand.
+fn bound(side: Side<'_, i64>) -> u64 {
+    match side {
+        Side::Many(values) => magnitude(values),
+        Side::One(value) => magnitude(&[value]),
+    }
+}
 
 // One function for each type, not one generic function: a generic one is compiled in the crate that calls it, which is
 // built with fewer optimizations.
@@ -115,39 +141,20 @@ macro_rules! integers {
                 rows: usize,
                 nulls: Option<&NullBuffer>,
             ) -> Result<Vec<$type>, Outside<$type>> {
+                if sign == Sign::Times && <$type>::products_fit(a, b) {
+                    return Ok(products(a, b, rows));
+                }
                 let (out, is_over) = folded(sign, a, b, rows);
-                if is_over { without_overflow(sign, a, b, rows, nulls)?; }
+                if is_over {
+                    without_overflow(sign, a, b, rows, nulls)?;
+                }
                 Ok(out)
             }
         }
     )*};
 }
 
-integers!(i8, i16, i32);
-
-impl Integer for i64 {
-    fn calculated(
-        sign: Sign,
-        a: Side<'_, i64>,
-        b: Side<'_, i64>,
-        rows: usize,
-        nulls: Option<&NullBuffer>,
-    ) -> Result<Vec<i64>, Outside<i64>> {
-        // The overflow of a product of 64 bits is not detected by vector instructions.
-        let bound = |side: Side<'_, i64>| match side {
-            Side::Many(values) => magnitude(values),
-            Side::One(value) => magnitude(&[value]),
-        };
-        if sign == Sign::Times && u128::from(bound(a)) * u128::from(bound(b)) <= i64::MAX as u128 {
-            return Ok(products(a, b, rows));
-        }
-        let (out, is_over) = folded(sign, a, b, rows);
-        if is_over {
-            without_overflow(sign, a, b, rows, nulls)?;
-        }
-        Ok(out)
-    }
-}
+integers!(i8, i16, i32, i64);
 
 dispatch! {
     /// Computes all rows, and whether any of them overflows.
@@ -161,8 +168,8 @@ dispatch! {
 }
 
 dispatch! {
-    fn products(a: Side<'_, i64>, b: Side<'_, i64>, rows: usize) -> Vec<i64> {
-        each(a, b, rows, |a, b| (a.wrapping_mul(b), 0)).0
+    fn products<N: Wrapping>(a: Side<'_, N>, b: Side<'_, N>, rows: usize) -> Vec<N> {
+        each(a, b, rows, |a, b| (a.wrapping_times(b), N::ZERO)).0
     }
 }
 

@@ -10,6 +10,7 @@ use futures::executor::block_on;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use tidalite_query::CancelToken;
 use tidalite_storage::TableSnapshot;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
@@ -128,7 +129,7 @@ fn load(db: &Database, to: LoadTable, table: &str, parts: &[Vec<(i64, i64)>]) ->
     for part in parts {
         block_on(load.push(vec![batch(table, part)]))?;
     }
-    block_on(load.finish()).map(drop)
+    block_on(load.finish(&CancelToken::new())).map(drop)
 }
 
 fn apply_to_model(model: &mut Model, step: &Step) {

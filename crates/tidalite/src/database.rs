@@ -160,7 +160,7 @@ impl Database {
     /// # Errors
     /// The table does not exist and is not created.
     pub fn row_sink(&self, table: &str, create: Option<CreateTable>, replaces: bool) -> Result<Option<RowSink>> {
-        RowSink::new(self.host(), table, create, replaces)
+        RowSink::new(self.host(), table, create, replaces, tidalite_query::CancelToken::new())
     }
 
     /// Starts a `COPY … FROM STDIN`, given by `sql`.

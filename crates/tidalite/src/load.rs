@@ -8,41 +8,42 @@
 //! Invariants: files are synced before the commit is logged. The strings of symbols are logged before the segments that
 //! refer to them; ids of a load that does not commit are unused. The rows of a load follow the rows of equal timestamps
 //! that were committed before it began: these are merged first, and the load takes greater segment numbers when they are
-//! rewritten ([`is_outnumbered`](tidalite_storage::late::is_outnumbered)). A load removes its files until it asks for
-//! the commit, and after the commit thread rejected it.
+//! rewritten ([`is_outnumbered`](tidalite_storage::late::is_outnumbered)). A load removes its files if it ends
+//! before it requests the commit, or if the commit thread rejects the request.
 //!
 //! Crash: without the commit in the log, nothing names the files and the next open removes them.
 
 use crate::jobs::{Jobs, threads_of};
-use crate::session::read_only_database;
+use crate::session::{Host, read_only_database};
 use crate::shared::{Shared, lock};
-use crate::writer::{Committed, Work, closed, symbol_bytes};
+use crate::writer::{Committed, TransactionChange, Work, closed, dropped, symbol_bytes};
 use crate::{Error, ErrorKind, Result};
 use futures::channel::{mpsc, oneshot};
 use futures::executor::block_on;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use futures::{SinkExt, StreamExt};
-use std::path::Path;
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Mutex};
 use tidalite_ingest::catalog::Catalog;
 use tidalite_ingest::commit::command::new_schema;
 use tidalite_ingest::commit::commit_batches;
+use tidalite_query::CancelToken;
 use tidalite_storage::merge::{MergeOptions, merge};
 use tidalite_storage::segment::SegmentStore;
 use tidalite_storage::segment::reader::SegmentMeta;
 use tidalite_storage::tables::SymbolMaps;
 use tidalite_storage::{Run, TableSnapshot};
 use tidalite_types::command::CreateTable;
-use tidalite_types::{Batch, SegmentId, TableId, TableSchema, Txn};
+use tidalite_types::{Batch, ColumnType, Command, TableId, TableSchema, Txn};
 
 /// Number of times that a load tries to merge earlier rows, and to commit with new segment numbers.
 const ATTEMPTS_MAX: usize = 16;
 /// Limit in bytes of the strings of the symbols of a new table, which are one record of the log with its load.
 const NEW_SYMBOL_BYTES_MAX: usize = 512 << 20;
 
-/// The means of a load.
+/// Access of a load to the database.
 pub(crate) struct Loader {
     pub shared: Arc<Shared>,
     pub jobs: Arc<Mutex<Jobs>>,
@@ -63,7 +64,26 @@ pub(crate) enum LoadTable {
     },
 }
 
-/// A running load. Dropping it before [`Load::finish`] ends the load without a commit.
+/// The rows of a statement for one table, which become one commit: in memory if they are less than one part, as a load
+/// otherwise. Dropped before [`StatementRows::finish`], no row is stored.
+pub(crate) struct StatementRows {
+    host: Arc<dyn Host>,
+    cancel: CancelToken,
+    held: Vec<Batch>,
+    bytes: usize,
+    part_bytes: usize,
+    state: LoadState,
+}
+
+enum LoadState {
+    /// The rows are fewer than a part.
+    Held(Loader, LoadTable),
+    Running(Load),
+    /// The load did not begin.
+    Failed,
+}
+
+/// A running load. Dropped before its end, the load ends without a commit.
 pub(crate) struct Load {
     parts: mpsc::Sender<Part>,
     done: oneshot::Receiver<Result<Txn>>,
@@ -120,11 +140,6 @@ struct LoadFiles {
 }
 
 impl Loader {
-    /// Returns the bytes of rows from which on a statement is a load, which are also the bytes of a part.
-    pub fn part_bytes(&self) -> usize {
-        self.shared.config.load_bytes
-    }
-
     /// Begins a load.
     pub fn begin(self, table: LoadTable) -> Result<Load> {
         if self.shared.config.is_read_only {
@@ -137,6 +152,71 @@ impl Loader {
         let started = std::thread::Builder::new().name("tidalite-load".to_owned()).spawn(run);
         started.map_err(|e| Error::new(ErrorKind::Unavailable, format!("could not start a thread: {e}")))?;
         Ok(Load { parts, done: ended })
+    }
+}
+
+impl StatementRows {
+    /// Returns `None` in a transaction, which keeps the rows of its statements in memory.
+    pub fn new(host: Arc<dyn Host>, table: LoadTable, cancel: CancelToken) -> Option<StatementRows> {
+        let loader = host.loader()?;
+        let part_bytes = loader.shared.config.load_bytes;
+        let state = LoadState::Held(loader, table);
+        Some(StatementRows { host, cancel, held: Vec::new(), bytes: 0, part_bytes, state })
+    }
+
+    /// Adds rows; waits while earlier parts are written.
+    ///
+    /// # Errors
+    /// The load failed, or the statement is cancelled. No row is stored.
+    pub async fn push(&mut self, batch: Batch) -> Result<()> {
+        self.bytes += batch.byte_count();
+        self.held.push(batch);
+        if self.bytes < self.part_bytes {
+            return Ok(());
+        }
+        self.bytes = 0;
+        self.state = match std::mem::replace(&mut self.state, LoadState::Failed) {
+            LoadState::Held(loader, table) => LoadState::Running(loader.begin(table)?),
+            other => other,
+        };
+        match &mut self.state {
+            LoadState::Running(load) => unless_cancelled(&self.cancel, load.push(std::mem::take(&mut self.held))).await,
+            _ => Err(ended()),
+        }
+    }
+
+    /// Commits the rows, with the table that the commit creates; they are durable and visible on return.
+    ///
+    /// # Errors
+    /// The load failed, the statement is cancelled before the commit, or the commit is rejected.
+    pub async fn finish(self) -> Result<()> {
+        let StatementRows { host, cancel, held: rows, state, .. } = self;
+        match state {
+            LoadState::Held(_, LoadTable::New { create, replaces }) => {
+                let drop = replaces.then(|| Command::DropTable { table: create.name.clone(), if_exists: true });
+                let commands = drop.into_iter().chain([Command::CreateTable(create)]).collect();
+                host.transaction(TransactionChange { rows, ..TransactionChange::of_commands(commands) })
+                    .await
+                    .map(|_| ())
+            }
+            LoadState::Held(..) if rows.is_empty() => Ok(()),
+            LoadState::Held(..) => host.insert(rows).await.map(|_| ()),
+            LoadState::Running(mut load) => {
+                if !rows.is_empty() {
+                    unless_cancelled(&cancel, load.push(rows)).await?;
+                }
+                load.finish(&cancel).await.map(|_| ())
+            }
+            LoadState::Failed => Err(ended()),
+        }
+    }
+}
+
+/// Waits for a step of a load, or fails once the statement is cancelled.
+async fn unless_cancelled(cancel: &CancelToken, step: impl Future<Output = Result<()>>) -> Result<()> {
+    match select(pin!(step), pin!(cancel.cancelled())).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => Err(cancel.reason().into()),
     }
 }
 
@@ -154,9 +234,19 @@ impl Load {
     }
 
     /// Commits the rows.
-    pub async fn finish(mut self) -> Result<Txn> {
-        let _ = self.parts.send(Part::End).await;
+    ///
+    /// # Errors
+    /// The load failed, the statement is cancelled before the commit, or the commit is rejected.
+    pub async fn finish(mut self, cancel: &CancelToken) -> Result<Txn> {
+        unless_cancelled(cancel, self.end_of_rows()).await?;
         self.end().await
+    }
+
+    /// Waits until all rows are written; the commit follows.
+    async fn end_of_rows(&mut self) -> Result<()> {
+        // If the load ended by an error, `end` returns the error.
+        let _ = self.parts.send(Part::End).await;
+        Ok(())
     }
 
     async fn end(&mut self) -> Result<Txn> {
@@ -168,13 +258,20 @@ fn panicked() -> Error {
     Error::new(ErrorKind::Internal, "a load panicked")
 }
 
+/// Error of a statement whose load could not begin.
+fn ended() -> Error {
+    Error::new(ErrorKind::Unavailable, "the load of these rows ended with an error")
+}
+
 /// The thread of a load.
 struct LoadWriter {
     loader: Loader,
     schema: Arc<TableSchema>,
     files: LoadFiles,
-    /// The dictionaries of a new table.
-    created: Option<Catalog>,
+    /// The table and its dictionaries, if no other statement adds to them: a new table, or a table without symbols.
+    own: Option<Catalog>,
+    /// True for a new table; the commit drops a table of the same name if `replaces` is true.
+    is_new: bool,
     replaces: bool,
 }
 
@@ -192,23 +289,26 @@ impl LoadWriter {
 
     fn new(loader: Loader, table: LoadTable) -> Result<LoadWriter> {
         let replaces = matches!(table, LoadTable::New { replaces: true, .. });
-        let (id, schema, created) = match table {
+        let mut own = None;
+        let (id, schema, is_new) = match table {
             LoadTable::Existing { id, schema } => {
                 merge_earlier(&loader, id);
-                (id, schema, None)
+                if schema.columns.iter().all(|column| column.column_type != ColumnType::Symbol) {
+                    own = Some(catalog_of(id, &schema));
+                }
+                (id, schema, false)
             }
             LoadTable::New { create, .. } => {
                 let schema = Arc::new(new_schema(create)?);
                 let taken = block_on((loader.submit)(Work::TakeTableId))?;
                 let id = taken.table.ok_or_else(panicked)?;
-                let mut catalog = Catalog::default();
-                catalog.put(id, schema.clone());
-                (id, schema, Some(catalog))
+                own = Some(catalog_of(id, &schema));
+                (id, schema, true)
             }
         };
         let shared = loader.shared.clone();
         let files = LoadFiles { shared, table: id, segments: Vec::new(), is_commit_possible: false };
-        Ok(LoadWriter { loader, schema, files, created, replaces })
+        Ok(LoadWriter { loader, schema, files, own, is_new, replaces })
     }
 
     /// Writes rows to segments.
@@ -236,12 +336,19 @@ impl LoadWriter {
 
     /// Converts rows to the columns and dictionaries of the table.
     fn runs(&mut self, batches: Vec<Batch>) -> Result<Vec<Run>> {
-        let Some(catalog) = &mut self.created else {
+        let id = self.files.table;
+        if !self.is_new && self.loader.shared.tables.read().get(id).is_none() {
+            return Err(dropped(&self.schema.name));
+        }
+        let Some(catalog) = &mut self.own else {
             let part = PartOfLoad { table: self.files.table, schema: self.schema.clone(), batches };
             return Ok(block_on((self.loader.submit)(Work::LoadRows(part)))?.runs);
         };
         let ops = commit_batches(catalog, batches, false, Txn(0)).map_err(|(error, _)| error)?;
-        if symbol_bytes(&catalog.symbols(self.files.table)) > NEW_SYMBOL_BYTES_MAX {
+        if catalog.get(id).is_none_or(|entry| entry.schema.columns != self.schema.columns) {
+            return Err(Error::new(ErrorKind::Internal, "rows of a load have other columns than its table"));
+        }
+        if symbol_bytes(&catalog.symbols(id)) > NEW_SYMBOL_BYTES_MAX {
             let limit = NEW_SYMBOL_BYTES_MAX >> 20;
             let message = format!("the symbols of a new table take more than the {limit} MiB that one commit may have");
             return Err(Error::new(ErrorKind::Invalid, message).with_hint("a VARCHAR has no such limit"));
@@ -250,8 +357,9 @@ impl LoadWriter {
     }
 
     fn commit(self) -> Result<Txn> {
-        let LoadWriter { loader, schema, mut files, created, replaces } = self;
-        let created = created.map(|catalog| CreatedTable { symbols: catalog.symbols(files.table), replaces });
+        let LoadWriter { loader, schema, mut files, own, is_new, replaces } = self;
+        let created =
+            own.filter(|_| is_new).map(|catalog| CreatedTable { symbols: catalog.symbols(files.table), replaces });
         let mut attempts = 1;
         loop {
             let decision = Arc::new(Decision::default());
@@ -274,6 +382,13 @@ impl LoadWriter {
     }
 }
 
+/// Returns a catalog of one table without strings.
+fn catalog_of(id: TableId, schema: &Arc<TableSchema>) -> Catalog {
+    let mut catalog = Catalog::default();
+    catalog.put(id, schema.clone());
+    catalog
+}
+
 /// Merges the rows that were committed before, which precede the rows of the load also where times are equal.
 ///
 /// Without effect on a table whose merges fail or are held: the order of equal timestamps is then not that of arrival.
@@ -285,14 +400,33 @@ fn merge_earlier(loader: &Loader, table: TableId) {
         if !is_staged {
             return;
         }
-        // Compactions and seals give way.
-        loader.shared.waiting_loads.fetch_add(1, SeqCst);
-        let merged = lock(&loader.jobs).merge_staged(table);
-        loader.shared.waiting_loads.fetch_sub(1, SeqCst);
+        let merged = {
+            let _waits = WaitingLoad::of(&loader.shared);
+            let mut jobs = lock(&loader.jobs);
+            // After a close, no load writes files.
+            let Some(_files) = loader.shared.begin_load_files() else { return };
+            jobs.merge_staged(table)
+        };
         if let Err(error) = merged {
             tracing::warn!(%error, "rows could not be merged before a load");
             return;
         }
+    }
+}
+
+/// Counts a load in [`Shared::waiting_loads`] while it exists.
+struct WaitingLoad<'a>(&'a Shared);
+
+impl WaitingLoad<'_> {
+    fn of(shared: &Shared) -> WaitingLoad<'_> {
+        shared.waiting_loads.fetch_add(1, SeqCst);
+        WaitingLoad(shared)
+    }
+}
+
+impl Drop for WaitingLoad<'_> {
+    fn drop(&mut self) {
+        self.0.waiting_loads.fetch_sub(1, SeqCst);
     }
 }
 
@@ -307,9 +441,8 @@ impl LoadFiles {
             self.shared.store.forget(meta.id);
             meta.id = id;
         }
-        let folder = SegmentStore::path(self.table, SegmentId(0));
-        let folder = folder.parent().unwrap_or(Path::new(""));
-        Ok(self.shared.fs.sync_dir(folder).map_err(|e| tidalite_storage::Error::io("sync", folder, e))?)
+        let folder = SegmentStore::dir(self.table);
+        Ok(self.shared.fs.sync_dir(&folder).map_err(|e| tidalite_storage::Error::io("sync", &folder, e))?)
     }
 }
 

@@ -7,9 +7,10 @@ use crate::upkeep_tests::{back_up, restored};
 use crate::view_crash_tests::ask;
 use crate::{Database, DatabaseConfig, ErrorKind, SqlState};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Barrier};
+use tidalite_query::CancelToken;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
 use tidalite_storage::late::late_of;
@@ -58,12 +59,17 @@ fn files(fs: &dyn Fs) -> Vec<String> {
 /// Runs a statement while readers count the rows of `t`; returns the counts.
 fn counts_during(db: &Database, statement: &str, missing: bool) -> Vec<u64> {
     let is_over = AtomicBool::new(false);
+    // Each reader has counted before the statement starts.
+    let start = Barrier::new(3);
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| {
                     let mut seen = Vec::new();
-                    loop {
+                    for round in 0.. {
+                        if round == 1 {
+                            start.wait();
+                        }
                         // One more count after the end.
                         let is_last = is_over.load(SeqCst);
                         match ask(db, "SELECT count() FROM t") {
@@ -71,12 +77,14 @@ fn counts_during(db: &Database, statement: &str, missing: bool) -> Vec<u64> {
                             Err(error) => assert!(missing && error.kind == ErrorKind::NotFound, "{error}"),
                         }
                         if is_last {
-                            return seen;
+                            break;
                         }
                     }
+                    seen
                 })
             })
             .collect();
+        start.wait();
         let done = ask(db, statement);
         is_over.store(true, SeqCst);
         let seen = readers.into_iter().flat_map(|reader| reader.join().unwrap()).collect();
@@ -180,7 +188,7 @@ fn load_around(db: &Database, change: impl FnOnce()) -> crate::Result<()> {
     block_on(load.push(vec![part(vec![1, 2])]))?;
     change();
     block_on(load.push(vec![part(vec![3, 4])]))?;
-    block_on(load.finish()).map(drop)
+    block_on(load.finish(&CancelToken::new())).map(drop)
 }
 
 #[test]
@@ -311,6 +319,32 @@ fn checks_backups_and_restores_know_loads() {
     assert!(error.message.contains(&format!("commit {second} is a load")), "{error}");
     assert_eq!(count_at(second - 1).unwrap(), ROWS + 2);
     assert_eq!(count_at(after).unwrap(), 2 * ROWS + 3);
+}
+
+#[test]
+fn a_restore_needs_no_files_of_loads_that_were_removed() {
+    let removals = [
+        ("TRUNCATE TABLE t", ""),
+        ("DROP TABLE t", CREATE),
+        ("ALTER TABLE t DROP PARTITION LIST '1970-01-01', '1970-01-02', '1970-01-03'", ""),
+    ];
+    for (seed, (removal, afterwards)) in removals.into_iter().enumerate() {
+        let db = open(&SimFs::new(seed as u64));
+        run(&db, CREATE);
+        let to = SimFs::new(1);
+        back_up(&db, &to).unwrap();
+        run(&db, &format!("INSERT INTO t {}", rows(0, ROWS)));
+        run(&db, removal);
+        if !afterwards.is_empty() {
+            run(&db, afterwards);
+        }
+        run(&db, "INSERT INTO t VALUES (1, 'a', 1)");
+        let at = db.all_tables().0.0;
+        db.settle().unwrap();
+        back_up(&db, &to).unwrap();
+        let restored = open(&restored(&to, &At::Txn(at)).unwrap());
+        assert_eq!(numbers(&restored, "count()"), [1], "{removal}");
+    }
 }
 
 /// Returns a CSV file of rows in time order, a second apart; the last record ends with `last`.

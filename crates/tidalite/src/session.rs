@@ -581,6 +581,12 @@ impl Session {
     async fn change(&self, statement: Statement, cancel: &CancelToken) -> Result<Changed> {
         match statement {
             // All commands of a statement take effect, or none.
+            Statement::Commands { tag, commands } if commands.len() > 1 && !self.host.is_transaction() => {
+                let notices = commands.iter().filter_map(|command| notices::skipped(self, command));
+                notices.for_each(|notice| self.notify(notice));
+                self.host.transaction(TransactionChange::of_commands(commands)).await?;
+                Ok(Changed::Done { tag, rows: 0 })
+            }
             Statement::Commands { tag, commands } if commands.len() > 1 => {
                 let single = |command| Statement::Commands { tag, commands: vec![command] };
                 let steps = commands.into_iter().map(|command| Step::Counted(Box::new(single(command)))).collect();

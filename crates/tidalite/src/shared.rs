@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub log_readers: AtomicUsize,
     /// The last failure of the log.
     log_state: Mutex<LogState>,
-    /// Loads that wait for a merge; compactions and seals give way to them.
+    /// Number of loads that wait for a merge. While there is one, compactions and seals stop early.
     pub waiting_loads: AtomicUsize,
     /// True after a close, when loads may no longer touch files. Held for reading while a load writes or removes files.
     loads_ended: RwLock<bool>,

@@ -13,7 +13,7 @@ mod flights;
 mod loads;
 mod publish;
 
-pub(crate) use changes::{RowChange, TransactionChange, not_serializable};
+pub(crate) use changes::{RowChange, TransactionChange, dropped, not_serializable};
 pub(crate) use loads::symbol_bytes;
 
 use crate::config::Durability;
@@ -709,12 +709,17 @@ fn may_hold_merges(work: &Work) -> bool {
 /// Returns true if the request frees disk space and needs little space itself.
 fn frees_space(work: &Work) -> bool {
     match work {
-        Work::Command(command) => {
-            matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })
+        Work::Command(command) => removes_rows(command),
+        Work::Transaction(change) => {
+            change.rows.is_empty() && change.changes.is_empty() && change.commands.iter().all(removes_rows)
         }
         Work::Change(change) => change.rows.is_empty() && log_room(work) <= SMALL_COMMIT_BYTES as u64,
         _ => false,
     }
+}
+
+fn removes_rows(command: &Command) -> bool {
+    matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })
 }
 
 fn refuse(requests: Vec<Request>, error: &Error) {

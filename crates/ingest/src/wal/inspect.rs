@@ -197,14 +197,22 @@ impl Commits {
         Ok(Commits { records })
     }
 
-    /// Returns the segments of loads that the commits attach.
+    /// Returns the segments of loads that the commits attach and that no later one of them removes.
     pub fn attached(&self) -> Result<Vec<(Txn, TableId, SegmentMeta)>> {
-        let mut attached = Vec::new();
+        let mut attached: Vec<(Txn, TableId, SegmentMeta)> = Vec::new();
         for (txn, payload) in &self.records {
             let malformed = |e| Error::corrupt(format!("commit {txn} of a backup is corrupt: {e}"));
             for op in decode_ops(payload).map_err(malformed)? {
-                if let Op::Attach { table, segments } = op {
-                    attached.extend(segments.iter().map(|meta| (*txn, table, meta.clone())));
+                match op {
+                    Op::Attach { table, segments } => {
+                        attached.extend(segments.iter().map(|meta| (*txn, table, meta.clone())));
+                    }
+                    Op::Truncate { table } | Op::DropTable { table } => attached.retain(|(_, of, _)| *of != table),
+                    Op::DropPartitions { table, partitions } => {
+                        let is_dropped = |meta: &SegmentMeta| partitions.iter().any(|(lo, _)| *lo == meta.partition);
+                        attached.retain(|(_, of, meta)| *of != table || !is_dropped(meta));
+                    }
+                    _ => {}
                 }
             }
         }

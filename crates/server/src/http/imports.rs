@@ -509,7 +509,7 @@ fn as_one_commit(
     let push = |batch| futures::future::ready(sink.push(batch)).boxed();
     let imported = import_csv(table.plan, reader, THREADS, table.plan.on_bad, push, told);
     let done = imported.map_err(|mut error| {
-        // It counts rows that were not committed.
+        // The hint counts rows that were not committed.
         error.hint = None;
         error
     })?;
@@ -567,7 +567,10 @@ impl Table<'_> {
     /// Returns the sink for all rows of a request; `None` if they are committed piece by piece. Adds missing columns to
     /// an existing table.
     fn sink(&self, schema: Option<&TableSchema>) -> Result<Option<RowSink>> {
-        let sink = || self.database.row_sink(&self.plan.table, self.plan.create.clone(), self.asked.overwrites);
+        // Another request may create the table first.
+        let if_not_exists = !self.asked.overwrites;
+        let create = self.plan.create.clone().map(|create| CreateTable { if_not_exists, ..create });
+        let sink = || self.database.row_sink(&self.plan.table, create, self.asked.overwrites);
         let has_keys = schema.is_some_and(|schema| !schema.dedup.is_empty());
         if self.plan.create.is_some() || has_keys {
             return sink();
@@ -582,11 +585,11 @@ impl Table<'_> {
 
     /// Creates or replaces the table with these rows, in one commit.
     fn create_with(&mut self, batches: Vec<Batch>) -> Result<()> {
-        if let Some(mut sink) = self.sink(None)? {
-            batches.into_iter().try_for_each(|batch| sink.push(batch))?;
-            sink.finish()?;
-            self.is_made = true;
-        }
+        let no_sink = || Error::new(ErrorKind::Internal, "a new table takes no rows at once");
+        let mut sink = self.sink(None)?.ok_or_else(no_sink)?;
+        batches.into_iter().try_for_each(|batch| sink.push(batch))?;
+        sink.finish()?;
+        self.is_made = true;
         Ok(())
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn rows_in(
     if !plan.has_rows(&text) {
         return Ok(0);
     }
-    let mut sink = Sink::new(host.clone(), &plan.table, plan.create.clone())?;
+    let mut sink = Sink::new(host.clone(), &plan.table, plan.create.clone(), cancel)?;
     let on_bad = plan.on_bad;
     let reader = text.into_reader(plan.skipped_bytes);
     let sink_of_pieces = &mut sink;
@@ -223,8 +223,8 @@ struct Sink {
 
 impl Sink {
     /// Creates a sink for rows of an existing table, or of the table that `create` describes.
-    fn new(host: Arc<dyn Host>, table: &str, create: Option<CreateTable>) -> Result<Sink> {
-        let one = RowSink::new(host.clone(), table, create.clone(), false)?;
+    fn new(host: Arc<dyn Host>, table: &str, create: Option<CreateTable>, cancel: &CancelToken) -> Result<Sink> {
+        let one = RowSink::new(host.clone(), table, create.clone(), false, cancel.clone())?;
         if let (None, Some(create)) = (&one, create) {
             block_on(host.command(Command::CreateTable(create)))?;
         }

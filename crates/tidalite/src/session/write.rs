@@ -4,13 +4,11 @@
 //! transaction, in tables with upsert keys and with RETURNING the rows of a statement stay in memory and are limited.
 
 use super::{Changed, Session, returning};
-use crate::load::{Load, LoadTable, Loader};
+use crate::load::{LoadTable, StatementRows};
 use crate::writer::TransactionChange;
 use crate::{Error, ErrorKind, Result, SqlState};
 use futures::StreamExt;
-use futures::future::{Either, select};
 use std::collections::HashSet;
-use std::pin::pin;
 use tidalite_ingest::commit::command::{already_exists, new_schema};
 use tidalite_query::statement::{CreateTableAs, Insert, Name, OnConflict};
 use tidalite_query::{CancelToken, QueryResult, Target, to_batch};
@@ -40,12 +38,12 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     }
     let named = targets(&table.schema, &insert.columns)?;
     let types: Vec<_> = named.iter().map(|t| t.column_type).collect();
-    let mut sink = Sink::new(session, cancel, is_new_only, insert.commit_rows);
+    let mut sink = Sink::new(session, is_new_only, insert.commit_rows);
     sink.keeps_rows = insert.returning.is_some();
     sink.only_gathers = matches!(manner, Manner::Deciding(_));
     if table.schema.dedup.is_empty() && insert.returning.is_none() && insert.commit_rows.is_none() {
-        let of_load = || LoadTable::Existing { id: table.id, schema: table.schema.clone() };
-        sink.loader = session.host.loader().map(|loader| (loader, of_load()));
+        let to = LoadTable::Existing { id: table.id, schema: table.schema.clone() };
+        sink.of_any_size = StatementRows::new(session.host.clone(), to, cancel.clone());
     } else {
         sink.has_keys = !table.schema.dedup.is_empty();
     }
@@ -200,7 +198,7 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
         dedup: create.dedup.clone(),
         if_not_exists: false,
     };
-    let mut sink = Sink::new(session, cancel, false, None);
+    let mut sink = Sink::new(session, false, None);
     if session.host.is_transaction() {
         // The limit of the transaction applies.
         sink.commit_rows = Some(COMMIT_ROWS);
@@ -208,9 +206,13 @@ pub(super) async fn create_as(session: &Session, create: CreateTableAs, cancel: 
     } else {
         check_new(session, &command)?;
         sink.has_keys = !command.dedup.is_empty();
-        let of_load = || LoadTable::New { create: command.clone(), replaces: false };
-        sink.loader = session.host.loader().filter(|_| !sink.has_keys).map(|loader| (loader, of_load()));
-        sink.create = Some(command);
+        match sink.has_keys {
+            true => sink.create = Some(command),
+            false => {
+                let to = LoadTable::New { create: command, replaces: false };
+                sink.of_any_size = StatementRows::new(session.host.clone(), to, cancel.clone());
+            }
+        }
     }
     fill(&mut sink, result, &create.table, &targets).await?;
     Ok(sink.finish().await?.0)
@@ -248,21 +250,17 @@ fn new_columns(create: &CreateTableAs, result: &QueryResult) -> Result<Vec<Targe
 /// Commits the rows of a statement: all at once, as a load, or in several commits.
 struct Sink<'a> {
     session: &'a Session,
-    cancel: &'a CancelToken,
     is_new_only: bool,
     commit_rows: Option<u64>,
     batches: Vec<Batch>,
     rows: u64,
     bytes: usize,
     written: u64,
-    /// Bytes of a part of the load.
-    part_bytes: usize,
     /// True if rows are only collected, and the caller commits them.
     only_gathers: bool,
-    /// The means and the table of a load, until it begins; `None` if the rows have to fit one request.
-    loader: Option<(Loader, LoadTable)>,
-    load: Option<Load>,
-    /// The table that the commit creates.
+    /// The rows if they may be of any size; `None` if they have to fit one request.
+    of_any_size: Option<StatementRows>,
+    /// The table with upsert keys that the commit creates.
     create: Option<CreateTable>,
     /// True if the table has upsert keys, for errors.
     has_keys: bool,
@@ -272,20 +270,17 @@ struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    fn new(session: &'a Session, cancel: &'a CancelToken, is_new_only: bool, commit_rows: Option<u64>) -> Sink<'a> {
+    fn new(session: &'a Session, is_new_only: bool, commit_rows: Option<u64>) -> Sink<'a> {
         Sink {
             session,
-            cancel,
             is_new_only,
             commit_rows,
             batches: Vec::new(),
             rows: 0,
             bytes: 0,
             written: 0,
-            part_bytes: 0,
             only_gathers: false,
-            loader: None,
-            load: None,
+            of_any_size: None,
             create: None,
             has_keys: false,
             keeps_rows: false,
@@ -295,39 +290,16 @@ impl<'a> Sink<'a> {
 
     async fn push(&mut self, batch: Batch) -> Result<()> {
         self.rows += batch.rows as u64;
+        if let Some(rows) = &mut self.of_any_size {
+            return rows.push(batch).await;
+        }
         self.bytes += batch.byte_count();
         self.batches.push(batch);
         match self.commit_rows {
             Some(rows) if !self.only_gathers && (self.rows >= rows || self.bytes >= COMMIT_BYTES) => {
                 self.commit().await
             }
-            _ if self.load.is_some() || self.loader.is_some() => self.load_if_large().await,
             _ if self.bytes > INSERT_BYTES_MAX => Err(self.too_large()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Passes the rows to a load if they are a part of it.
-    async fn load_if_large(&mut self) -> Result<()> {
-        if let Some((loader, _)) = &self.loader
-            && self.bytes < loader.part_bytes()
-        {
-            return Ok(());
-        }
-        if let Some((loader, table)) = self.loader.take() {
-            self.part_bytes = loader.part_bytes();
-            self.load = Some(loader.begin(table)?);
-        }
-        match &mut self.load {
-            Some(load) if self.bytes >= self.part_bytes => {
-                self.written += std::mem::take(&mut self.rows);
-                self.bytes = 0;
-                let push = pin!(load.push(std::mem::take(&mut self.batches)));
-                match select(push, pin!(self.cancel.cancelled())).await {
-                    Either::Left((pushed, _)) => pushed,
-                    Either::Right(_) => Err(self.cancel.reason().into()),
-                }
-            }
             _ => Ok(()),
         }
     }
@@ -349,7 +321,7 @@ impl<'a> Sink<'a> {
         let batches = std::mem::take(&mut self.batches);
         if let Some(create) = self.create.take() {
             let commands = vec![Command::CreateTable(create)];
-            let change = TransactionChange { changes: Vec::new(), commands, rows: batches, unchanged: Vec::new() };
+            let change = TransactionChange { rows: batches, ..TransactionChange::of_commands(commands) };
             self.session.host.transaction(change).await?;
             self.written += std::mem::take(&mut self.rows);
             self.bytes = 0;
@@ -371,12 +343,9 @@ impl<'a> Sink<'a> {
 
     /// Returns the number of written rows, and the rows if they were to be kept.
     async fn finish(mut self) -> Result<(u64, Vec<Batch>)> {
-        if let Some(mut load) = self.load.take() {
-            if !self.batches.is_empty() {
-                load.push(std::mem::take(&mut self.batches)).await?;
-            }
-            load.finish().await?;
-            return Ok((self.written + self.rows, self.kept));
+        if let Some(rows) = self.of_any_size.take() {
+            rows.finish().await?;
+            return Ok((self.rows, self.kept));
         }
         self.commit().await?;
         Ok((self.written, self.kept))

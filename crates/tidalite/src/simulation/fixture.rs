@@ -14,6 +14,7 @@ use crate::{Database, DatabaseConfig};
 use futures::executor::block_on;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidalite_query::CancelToken;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::SimFs;
 use tidalite_storage::late::late_of;
@@ -77,7 +78,7 @@ impl Writer {
         for part in &parts {
             block_on(load.push(vec![to_batch(part)])).expect("the disk is well");
         }
-        block_on(load.finish()).expect("the disk is well");
+        block_on(load.finish(&CancelToken::new())).expect("the disk is well");
         let change = Change::Rows { batches: parts.to_vec(), may_create: false };
         self.model.apply(&change).expect("the story is sound");
     }

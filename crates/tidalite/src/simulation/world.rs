@@ -15,6 +15,7 @@ use futures::executor::block_on;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidalite_ingest::wal::log::FOLDER;
+use tidalite_query::CancelToken;
 use tidalite_storage::fs::Fs;
 use tidalite_storage::fs::faulty::{Mood, SimFs};
 use tidalite_storage::late::late_of;
@@ -214,7 +215,7 @@ impl World {
         let loaded = self.db().loader().begin(LoadTable::Existing { id: found.id, schema: found.schema.clone() });
         let loaded = loaded.and_then(|mut load| {
             parts.iter().try_for_each(|part| block_on(load.push(vec![to_batch(part)])))?;
-            block_on(load.finish()).map(drop)
+            block_on(load.finish(&CancelToken::new())).map(drop)
         });
         let may_fail = self.note_failures();
         let loaded = loaded.map_err(|mut error| {

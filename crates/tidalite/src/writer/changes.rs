@@ -50,6 +50,13 @@ pub(crate) struct TransactionChange {
     pub unchanged: Vec<(TableId, Txn)>,
 }
 
+impl TransactionChange {
+    /// Creates a change of schemas only.
+    pub fn of_commands(commands: Vec<Command>) -> TransactionChange {
+        TransactionChange { changes: Vec::new(), commands, rows: Vec::new(), unchanged: Vec::new() }
+    }
+}
+
 /// Tables before the next commit of a group.
 pub(super) struct Views<'a> {
     shared: &'a Shared,
@@ -255,6 +262,6 @@ fn has_come(seen: &TableSnapshot, now: &TableSnapshot, times: &[i64]) -> bool {
     since.into_iter().any(|run| run.timestamps(designated).iter().any(|time| times.contains(time)))
 }
 
-pub(super) fn dropped(table: &str) -> Error {
+pub(crate) fn dropped(table: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("table \"{table}\" does not exist"))
 }
