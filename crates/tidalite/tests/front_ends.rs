@@ -33,12 +33,15 @@ const DIFFERENT: &[(&str, &str)] = &[
 
 /// Files with statements for which the first front end returns wrong results or errors.
 const NOT_COMPARED: &[&str] = &[
+    "argument_types.slt",
     "array_casts.slt",
     "found_by_generator.slt",
     "frames.slt",
+    "json_documents.slt",
     "literal_types.slt",
     "number_types.slt",
     "postgres_edges.slt",
+    "real_numbers.slt",
     "rows.slt",
 ];
 

@@ -5,7 +5,7 @@ use super::{Binder, Result, unsupported};
 use crate::dialect::halves;
 use crate::functions::value_texts;
 use crate::functions::zones::AT_TIME_ZONE;
-use crate::plan::{text_as, texts_alike};
+use crate::plan::{chosen_texts_alike, text_as, texts_alike};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction, TryCast};
@@ -146,7 +146,7 @@ impl Binder<'_> {
             }
         }
         let results = branches.iter_mut().map(|(_, then)| then).chain(&mut otherwise);
-        texts_alike(results.map(AsMut::as_mut).collect(), schema)?;
+        chosen_texts_alike(results.map(AsMut::as_mut).collect(), schema)?;
         Ok(Expr::Case(Case::new(operand, branches, otherwise)))
     }
 
@@ -215,6 +215,9 @@ impl Binder<'_> {
             let path = Expr::Literal(ScalarValue::Utf8(Some(path)), None);
             return self.scalar_call(name, vec![self.expr(left, place)?, path]);
         }
+        if let Some(name) = super::operators::json_path_function(op) {
+            return self.scalar_call(name, vec![self.expr(left, place)?, self.expr(right, place)?]);
+        }
         if let (ExprKind::Row(values), ExprKind::Subquery(query)) = (&left.kind, &right.kind) {
             return self.row_and_query(values, super::operators::comparison(op)?, query, place);
         }
@@ -224,6 +227,7 @@ impl Binder<'_> {
         super::operators::check_precedence(op, [left, right])?;
         while let ExprKind::Binary { left, op, right } = &first.kind
             && !matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow)
+            && super::operators::json_path_function(*op).is_none()
         {
             super::operators::check_precedence(*op, [left, right])?;
             chain.push((*op, right, first.span));

@@ -1,15 +1,16 @@
 //! Calls of scalar functions and aggregates.
 
+use super::arrays::{document_list, with_document_type};
 use super::names::{folded, folded_parts, table_reference};
 use super::operators::text;
 use super::order::sort_key;
-use super::ordered_sets::RANKS;
+use super::ordered_sets::HYPOTHETICAL_SETS;
 use super::scope::Place;
 use super::{BindError, Binder, Result, unsupported};
 use crate::dialect::{RANGE, set_returning};
 use crate::error::no_function;
 use crate::functions::{identifiers, lengths, value_texts};
-use crate::plan::{CHOOSING, texts_alike};
+use crate::plan::{CHOOSING, chosen_texts_alike};
 use crate::{Error, door, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -111,7 +112,7 @@ impl Binder<'_> {
             ("percentile_disc", [FunctionArg::Expr(_)]) if call.within_group.len() == 1 => {
                 Some(self.percentile(call, place, span)?)
             }
-            (name, _) if RANKS.contains(&name) && !call.within_group.is_empty() => {
+            (name, _) if HYPOTHETICAL_SETS.contains(&name) && !call.within_group.is_empty() => {
                 Some(self.rank_within(name, call, place, span)?)
             }
             ("substring" | "substr", [_]) => {
@@ -151,7 +152,7 @@ impl Binder<'_> {
             let arguments = self.arguments(&call.args, place)?;
             let mut args = arguments.resolved(name, function.signature())?;
             if CHOOSING.contains(&name) {
-                texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
+                chosen_texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
             }
             if let Some(value) = self.of_sequence(name, &args, place, span)? {
                 return Ok(value);
@@ -246,6 +247,10 @@ impl Binder<'_> {
         }
         let filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
         let args = arguments.resolved(name, function.signature())?;
+        let documents = match args.as_slice() {
+            [value] if name == "array_agg" => document_list(&value.to_field(&place.scope.schema)?.1),
+            _ => None,
+        };
         let raw = RawAggregateExpr { func: function, args, distinct, filter, order_by, null_treatment };
         let planned = match &raw.args[..] {
             [value] if name == "avg" && is_interval(value, &place.scope.schema) => self.mean_of_intervals(raw)?,
@@ -255,7 +260,7 @@ impl Binder<'_> {
             _ => self.planned_aggregate(raw)?,
         };
         check_level(&planned, name, span)?;
-        Ok(planned)
+        Ok(with_document_type(planned, documents))
     }
 
     /// Binds an aggregate of plain arguments.

@@ -2,6 +2,7 @@
 
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
+use crate::functions::json_paths;
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -163,6 +164,15 @@ pub(super) fn comparison(op: BinaryOperator) -> Result<Operator> {
             return Err(error.with_code(SqlState::UNDEFINED_FUNCTION).into());
         }
     })
+}
+
+/// Returns the function of `#>` or `#>>`; `None` for another operator.
+pub(super) fn json_path_function(op: BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::PathArrow => Some(json_paths::PART),
+        BinaryOperator::PathLongArrow => Some(json_paths::TEXT),
+        _ => None,
+    }
 }
 
 /// Returns the path of the name or position after `->` and `->>`; `None` for another operand.

@@ -5,7 +5,8 @@ use super::order::sort_key;
 use super::scope::Place;
 use super::{Binder, Result, unsupported};
 use crate::Error;
-use crate::plan::{array_items, text_as};
+use crate::functions::percentiles::POSITION;
+use crate::plan::{percentiles, text_as};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, SortExpr, cast, lit, when};
@@ -14,7 +15,7 @@ use tidalite_sql::ast::{BinaryOperator, FunctionArg, FunctionCall, OrderItem};
 use tidalite_types::SqlState;
 
 /// Ranks of a row that is not there.
-pub(super) const RANKS: &[&str] = &["rank", "dense_rank", "percent_rank", "cume_dist"];
+pub(super) const HYPOTHETICAL_SETS: &[&str] = &["rank", "dense_rank", "percent_rank", "cume_dist"];
 
 /// Conditions on a row of a group, compared with the row whose rank is wanted.
 struct Compared {
@@ -37,8 +38,8 @@ impl Binder<'_> {
         let is_known = and(value.clone().is_not_null(), filter);
         let order_by = vec![sort_key(key, value.clone())];
         let values = self.aggregate_of("array_agg", vec![value], Some(is_known), order_by)?;
-        let one = |share: Expr| self.value_at(&values, share, count.clone(), place, span);
-        match array_items(&share) {
+        let one = |share: Expr| self.value_at(&values, share, count.clone());
+        match percentiles(&share, "percentile_disc")? {
             Some(shares) => {
                 let values = make_array(shares.into_iter().map(one).collect::<Result<_>>()?);
                 Ok(when(count.clone().gt(lit(0_i64)), values).end()?)
@@ -47,10 +48,8 @@ impl Binder<'_> {
         }
     }
 
-    fn value_at(&self, values: &Expr, share: Expr, count: Expr, place: Place, span: Span) -> Result<Expr> {
-        let position = self.operator(BinaryOperator::Multiply, share, count, &place.scope.schema, span)?;
-        let position = cast(self.scalar_call("ceil", vec![position])?, DataType::Int64);
-        let position = self.scalar_call("greatest", vec![position, lit(1_i64)])?;
+    fn value_at(&self, values: &Expr, share: Expr, count: Expr) -> Result<Expr> {
+        let position = self.scalar_call(POSITION, vec![share, count])?;
         self.scalar_call("array_element", vec![values.clone(), position])
     }
 

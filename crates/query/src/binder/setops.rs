@@ -5,8 +5,6 @@ use super::scope::Env;
 use super::{Binder, Result, unsupported};
 use crate::Error;
 use crate::dialect::halves;
-use crate::plan::{cast_above, type_of_dates};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
@@ -54,10 +52,6 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         return Err(error.about(name.to_lowercase()).with_code(SqlState::SYNTAX_ERROR).into());
     }
     let (left, right) = typed_members(left, right, term.by_name)?;
-    let (left, right) = match term.by_name {
-        true => (left, right),
-        false => (times_beside(left.clone(), &right)?, times_beside(right, &left)?),
-    };
     Ok(match (term.op, term.by_name) {
         (SetOperator::Union, false) if is_all => LogicalPlanBuilder::from(left).union(right)?.build()?,
         (SetOperator::Union, false) => LogicalPlanBuilder::from(left).union_distinct(right)?.build()?,
@@ -67,15 +61,4 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         (SetOperator::Except, false) => LogicalPlanBuilder::except(left, right, is_all)?,
         (_, true) => return unsupported("BY NAME of INTERSECT and EXCEPT", Span::default()),
     })
-}
-
-/// Casts the DATE columns of a plan to timestamps where the other plan has timestamps, as PostgreSQL does.
-fn times_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
-    let theirs = other.schema().fields().iter();
-    let wanted = |(own, theirs): (&FieldRef, &FieldRef)| match own.data_type() {
-        DataType::Date32 => type_of_dates(std::iter::once(theirs.data_type())),
-        _ => None,
-    };
-    let wanted: Vec<Option<DataType>> = plan.schema().fields().iter().zip(theirs).map(wanted).collect();
-    Ok(cast_above(plan, &wanted)?)
 }

@@ -31,13 +31,18 @@ impl Binder<'_> {
     /// An array type is of any number of dimensions, as in PostgreSQL: the value decides, if it is an array or a
     /// constant text of one. Texts of arrays of several dimensions are read for doubles only.
     pub(super) fn type_field_for(&self, written: &TypeName, value: &Expr, schema: &DFSchema) -> Result<FieldRef> {
-        let dims = match (written.dimensions.len(), value) {
-            (0, _) => 0,
+        let is_array = !written.dimensions.is_empty() || array_element(&plain_name(written)).is_some();
+        let dims = match (is_array, value) {
+            (false, _) => 0,
             (_, Expr::Literal(text, _)) => text.try_as_str().flatten().map_or(0, dims_of_text),
             _ => dims_of_type(&value.get_type(schema)?),
         };
         let is_text = matches!(value, Expr::Literal(..));
-        let is_read = !is_text || dims <= 1 || *self.field_of_dims(written, 0)?.data_type() == DataType::Float64;
+        let of_doubles = match self.field_of_dims(written, 0)?.data_type() {
+            DataType::List(item) => *item.data_type() == DataType::Float64,
+            other => *other == DataType::Float64,
+        };
+        let is_read = !is_text || dims <= 1 || of_doubles;
         self.field_of_dims(written, if dims == 0 || !is_read { written.dimensions.len() } else { dims })
     }
 

@@ -10,7 +10,7 @@ use crate::functions::{excluding as exclusions, nested, shifts};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Dependency, ScalarValue};
+use datafusion::common::{DFSchema, Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
@@ -103,10 +103,13 @@ impl Binder<'_> {
         {
             return self.mean_of_window(raw);
         }
-        let has_default = matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..)));
-        match has_default && shifts::is_shift(&raw.func_def) {
-            true => self.neighbour_or_default(raw),
-            false => self.planned_window(raw),
+        if !shifts::is_shift(&raw.func_def) {
+            return self.planned_window(raw);
+        }
+        let raw = RawWindowExpr { args: with_typed_default(raw.args, &place.scope.schema)?, ..raw };
+        match &raw.args[..] {
+            [_, _, default] if !is_constant_value(default) => self.neighbour_or_default(raw),
+            _ => self.planned_window(raw),
         }
     }
 
@@ -254,6 +257,24 @@ fn is_strict(order_by: &[SortExpr], place: Place) -> Option<bool> {
     let Ok(at) = place.scope.schema.index_of_column(column) else { return Some(false) };
     let dependencies = place.scope.schema.functional_dependencies();
     Some(dependencies.iter().any(|of| of.source_indices == vec![at] && of.mode == Dependency::Single))
+}
+
+/// Returns true for a literal, or a constant of type DOUBLE.
+fn is_constant_value(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(..)) || plan::is_constant_double(expr)
+}
+
+/// Returns the arguments of `lag` or `lead` with a value and a default of one type of numbers.
+fn with_typed_default(args: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+    let [value, offset, default] = args.as_slice() else { return Ok(args) };
+    if !is_constant_value(default) {
+        return Ok(args);
+    }
+    let value = plan::exact_expr(value.clone(), schema)?;
+    match plan::with_common_fractions([&value, default], schema)?.as_deref() {
+        Some([value, default]) => Ok(vec![value.clone(), offset.clone(), default.clone()]),
+        _ => Ok(args),
+    }
 }
 
 /// Returns the rows that a frame excludes.

@@ -71,13 +71,13 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use bound_functions::bound_functions;
-pub(crate) use calls::array_items;
+pub(crate) use calls::percentiles;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
 pub(crate) use distinct_groups::DistinctGroups;
 pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
-pub(crate) use exact_numbers::{exact_expr, exact_numbers};
+pub(crate) use exact_numbers::{exact_expr, exact_numbers, with_common_fractions};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
@@ -92,14 +92,16 @@ pub(crate) use join_keys::NameJoinKeys;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use latest_on::latest_on;
 pub(crate) use limited_scans::LimitedScans;
-pub(crate) use literals::{CHOOSING, constant as constant_of, text_as, text_as_list, texts_alike, typed_literals};
+pub(crate) use literals::{
+    CHOOSING, chosen_texts_alike, constant as constant_of, text_as, text_as_list, texts_alike, typed_literals,
+};
 pub(crate) use merged_joins::MergedJoins;
 pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use number_types::{
-    cast_above, has_decimal_and_double, is_fraction, members_have_fractions, typed_comparison, typed_members,
-    with_doubles,
+    common_type, compared_type, is_constant_double, is_fraction, members_have_fractions, typed_comparison,
+    typed_members, with_doubles,
 };
 pub(crate) use operators::{ArrayTexts, Operators};
 pub(crate) use ordered_aggregates::{in_order_of_time, needs_time};
@@ -117,7 +119,7 @@ pub(crate) use subscripts::Subscripts;
 pub(crate) use tail::{ROWS_MAX, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
-pub(crate) use time_choices::{type_of_dates, with_times};
+pub(crate) use time_choices::with_times;
 pub(crate) use time_join::{
     Keys, Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, filters_on_left, key_named, keys_of_condition,
 };
