@@ -476,10 +476,15 @@ fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
 /// A literal that is an integer takes the type of the other number.
 pub(crate) fn with_common_fractions(values: [&Expr; 2], schema: &DFSchema) -> DFResult<Option<Vec<Expr>>> {
     let values = values.map(Expr::clone);
-    let values = with_doubles(&values, schema).or_else(|| with_decimals(&values, schema)).unwrap_or(values.to_vec());
+    let exact = with_doubles(&values, schema).or_else(|| with_decimals(&values, schema));
+    let is_exact = exact.is_some();
+    let values = exact.unwrap_or_else(|| values.to_vec());
     let types = values.iter().map(|value| value.get_type(schema)).collect::<DFResult<Vec<_>>>()?;
     let is_integer = |value: &Expr| matches!(value, Expr::Literal(value, _) if value.data_type().is_integer());
     let [own, other] = &types[..] else { return Ok(None) };
+    if own == other && is_exact {
+        return Ok(Some(values));
+    }
     if own == other || !types.iter().all(DataType::is_numeric) || values.iter().skip(1).any(is_integer) {
         return Ok(None);
     }
