@@ -165,6 +165,17 @@ pub struct Query {
 }
 
 impl Query {
+    /// Creates a query that only the binder plans: `ast` has no rows, which no statement can contain.
+    pub(crate) fn of_tree(words: Arc<Words>, tree: Tree) -> Query {
+        Query { ast: Box::new(crate::dialect::no_query()), tail: None, words, tree: Some(Arc::new(tree)) }
+    }
+
+    /// Returns the tree of a query that only the binder plans.
+    pub(crate) fn only_tree(&self) -> Option<&Tree> {
+        let is_empty = matches!(&*self.ast.body, ast::SetExpr::Values(values) if values.rows.is_empty());
+        self.tree.as_deref().filter(|_| is_empty)
+    }
+
     /// Whether it is a list of values.
     #[must_use]
     pub fn is_values(&self) -> bool {

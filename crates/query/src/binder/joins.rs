@@ -3,7 +3,7 @@
 use super::from::scope_of_both;
 use super::names::folded;
 use super::scope::{Env, Place, ScopeColumn, Source, Visibility};
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{JoinConstraint, JoinType, NullEquality};
@@ -43,8 +43,13 @@ impl Binder<'_> {
             JoinKind::Asof(by_time) => {
                 return self.joined_by_time(left, right, by_time, &join.condition, env, span);
             }
-            JoinKind::Window(_) => return unsupported("WINDOW JOIN", span),
-            JoinKind::Horizon(_) => return unsupported("HORIZON JOIN", span),
+            JoinKind::Window(_) => {
+                let error = Error::invalid("WINDOW JOIN is a clause of its own SELECT, without PIVOT and parentheses");
+                let error = error.with_hint("put it in a sub-query: FROM (SELECT … WINDOW JOIN …)");
+                return Err(error.at(span.start as usize).into());
+            }
+            // Bound together with the relation that they follow.
+            JoinKind::Horizon(_) => return self.horizon_joins(left, std::slice::from_ref(join), env),
         };
         let condition = match &join.condition {
             JoinCondition::None => match &join.kind {

@@ -72,6 +72,9 @@ impl Binder<'_> {
         schema: &DFSchema,
         span: Span,
     ) -> Result<Expr> {
+        if op == BinaryOperator::Power {
+            return self.scalar_call("power", vec![left, right]);
+        }
         let Some((planner_op, own)) = operator(op) else { return unsupported("operator", span) };
         plan::check_rows(&left, &right).map_err(|error| error.at(span.start as usize))?;
         let mut raw = RawBinaryExpr { op: planner_op, left, right };
@@ -89,8 +92,6 @@ impl Binder<'_> {
 /// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan.
 fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Operator)> {
     Some(match op {
-        // As in QuestDB.
-        BinaryOperator::Power => (PlannerOperator::BitwiseXor, Operator::BitwiseXor),
         BinaryOperator::Add => (PlannerOperator::Plus, Operator::Plus),
         BinaryOperator::Subtract => (PlannerOperator::Minus, Operator::Minus),
         BinaryOperator::Multiply => (PlannerOperator::Multiply, Operator::Multiply),
@@ -123,30 +124,6 @@ fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Operator)> {
         BinaryOperator::NotLikeMatchInsensitive => (PlannerOperator::PGNotILikeMatch, Operator::NotILikeMatch),
         _ => return None,
     })
-}
-
-/// Refuses operators whose precedence in QuestDB differs from PostgreSQL's, next to each other without parentheses.
-pub(super) fn check_precedence(op: BinaryOperator, operands: [&ast::Expr; 2]) -> Result<()> {
-    let is_of_bits = |op: BinaryOperator| {
-        matches!(
-            op,
-            BinaryOperator::BitAnd
-                | BinaryOperator::BitOr
-                | BinaryOperator::BitXor
-                | BinaryOperator::Power
-                | BinaryOperator::ShiftLeft
-                | BinaryOperator::ShiftRight
-        )
-    };
-    for operand in operands {
-        let ExprKind::Binary { left, op: inner, .. } = &operand.kind else { continue };
-        let is_bare = operand.span.start == left.span.start;
-        let has_power = op == BinaryOperator::Power || *inner == BinaryOperator::Power;
-        if is_bare && *inner != op && (has_power || is_of_bits(op) && is_of_bits(*inner)) {
-            return unsupported("operators of bits without parentheses", operand.span);
-        }
-    }
-    Ok(())
 }
 
 /// Returns the operator of a comparison.

@@ -2,13 +2,12 @@
 
 use super::number_types::typed_members;
 use super::scope::Env;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use crate::dialect::halves;
 use crate::plan::{cast_above, type_of_dates};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
 use tidalite_types::SqlState;
 
@@ -65,7 +64,7 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         (SetOperator::Union, true) => LogicalPlanBuilder::from(left).union_by_name_distinct(right)?.build()?,
         (SetOperator::Intersect, false) => LogicalPlanBuilder::intersect(left, right, is_all)?,
         (SetOperator::Except, false) => LogicalPlanBuilder::except(left, right, is_all)?,
-        (_, true) => return unsupported("BY NAME of INTERSECT and EXCEPT", Span::default()),
+        (_, true) => return Err(Error::invalid("BY NAME is allowed only with UNION").into()),
     })
 }
 

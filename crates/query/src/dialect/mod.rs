@@ -64,8 +64,8 @@ pub(crate) use geohashes::text_of as geohash_text;
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
-    table, text, time_join, window_join,
+    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, no_query, query as query_of,
+    relation, table, text, time_join, window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
@@ -75,7 +75,7 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
-use crate::binder::{Parameters, Tree};
+use crate::binder::{self, Parameters, Tree};
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
 use crate::statement::{CreateTableAs, Insert, Name, Query, Statement};
@@ -97,7 +97,7 @@ const DEPTH_MAX: usize = 200;
 pub fn parse(sql: &str) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(Vec::new())))
+    with_tree(tokens, words, tree, Parameters::Values(Vec::new()))
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -114,14 +114,49 @@ pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
     let (tokens, words) = folded(sql)?;
     let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(values.to_vec())))
+    with_tree(tokens, words, tree, Parameters::Values(values.to_vec()))
 }
 
-/// Returns the statement with the tree of its query, if it has one.
-fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameters: Parameters) -> Statement {
-    let Some(query) = query_in(tree) else { return statement };
-    let tree = Some(Arc::new(Tree { query, parameters }));
-    match statement {
+/// Returns the statement of tokens with the tree of its query, if it has one.
+///
+/// A query that the stock parser rejects is planned by the binder alone.
+fn with_tree(
+    tokens: Vec<TokenWithSpan>,
+    words: Arc<Words>,
+    tree: tidalite_sql::ast::Statement,
+    parameters: Parameters,
+) -> Result<Statement> {
+    use tidalite_sql::ast::Statement as Parsed;
+    let form = match &tree {
+        Parsed::Query(_) => Form::Query,
+        Parsed::Explain(explain) => Form::Explain { is_analyze: explain.analyze },
+        Parsed::CreateTable(_) => Form::Create,
+        _ => Form::Other,
+    };
+    let Some(mut query) = query_in(tree) else { return statement(tokens, words) };
+    binder::declare::resolve(&mut query)?;
+    let (tail, span) = (binder::last_rows(&query), query.span);
+    let tree = Tree { query, parameters };
+    let others = (form == Form::Create).then(|| without_query(&tokens, span, &words));
+    let parsed = match statement(tokens, words.clone()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let own = Query { tail, ..Query::of_tree(words.clone(), tree) };
+            return match (form, others) {
+                (Form::Query, _) => Ok(Statement::Query(own)),
+                (Form::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
+                (Form::Create, Some(tokens)) => match statement(tokens, words) {
+                    Ok(Statement::CreateTableAs(create)) => {
+                        Ok(Statement::CreateTableAs(CreateTableAs { query: own, ..create }))
+                    }
+                    _ => Err(error),
+                },
+                _ => Err(error),
+            };
+        }
+    };
+    let tree = Some(Arc::new(tree));
+    Ok(match parsed {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
         Statement::Insert(insert) => Statement::Insert(Insert { query: Query { tree, ..insert.query }, ..insert }),
@@ -129,7 +164,34 @@ fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameter
             Statement::CreateTableAs(CreateTableAs { query: Query { tree, ..create.query }, ..create })
         }
         other => other,
+    })
+}
+
+/// The statements whose query the binder alone may plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Query,
+    Explain { is_analyze: bool },
+    Create,
+    Other,
+}
+
+/// Returns tokens with `SELECT 1` in place of the query at `span`.
+fn without_query(tokens: &[TokenWithSpan], span: tidalite_sql::Span, words: &Words) -> Vec<TokenWithSpan> {
+    let place = |token: &TokenWithSpan| words.offset(token.span.start).unwrap_or(usize::MAX);
+    let is_within = |token: &TokenWithSpan| (span.start as usize..span.end as usize).contains(&place(token));
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut is_replaced = false;
+    for token in tokens {
+        if !is_within(token) {
+            out.push(token.clone());
+        } else if !is_replaced {
+            is_replaced = true;
+            out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
+            out.push(TokenWithSpan::new(Token::Number("1".to_owned(), false), token.span));
+        }
     }
+    out
 }
 
 /// Returns the query whose rows a statement returns, explains or inserts.
@@ -166,9 +228,15 @@ pub(crate) fn parse_unbound(
     let (tokens, words) = folded(sql)?;
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
-    let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
-    let typed = with_tree(typed, tree, Parameters::Types(parameters::fields(types, given)));
-    Ok((statement(tokens, words)?, typed))
+    let parameters = Parameters::Types(parameters::fields(types, given));
+    let typed = parameters::bind_types(tokens.clone(), types, given);
+    let typed = with_tree(typed, words.clone(), tree.clone(), parameters)?;
+    // Without a tree, so that a plan for all values is one of the rewrites.
+    let untyped = match statement(tokens.clone(), words.clone()) {
+        Ok(untyped) => untyped,
+        Err(_) => with_tree(tokens, words, tree, Parameters::Types(Vec::new()))?,
+    };
+    Ok((untyped, typed))
 }
 
 /// Splits a text into tokens with folded words.

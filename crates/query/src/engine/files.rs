@@ -7,6 +7,8 @@
 
 use super::parquet::BoundedParquet;
 use super::{Engine, globs};
+use crate::binder::tables::Tables;
+use crate::binder::{self, BindError, FileCall, FileOption, Tree};
 use crate::functions::FILES;
 use crate::{Error, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
@@ -42,34 +44,52 @@ const DELIMITERS: [u8; 4] = *b",;\t|";
 /// A name of a table and the table.
 pub(super) type Table = (String, Arc<dyn TableProvider>);
 
-/// One call, as it was written.
-struct Call {
-    function: String,
-    paths: Vec<String>,
-    options: Vec<(String, ast::Expr)>,
-}
-
 impl Engine {
-    /// Puts a table into the place of each call; `taken` calls of the same statement have their tables already.
-    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query, taken: usize) -> Result<Vec<Table>> {
-        let mut calls = Calls { taken, found: Vec::new() };
+    /// Puts a table into the place of each call.
+    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query) -> Result<Vec<Table>> {
+        let mut calls = Calls { found: Vec::new() };
         if let ControlFlow::Break(error) = dialect::visit_mut(query, &mut calls) {
             return Err(error);
         }
-        if let (Some(call), false) = (calls.found.first(), self.reads_files) {
-            let mut error = Error::invalid(format!("{} is turned off on this server", call.function))
-                .with_hint("query.reads_files turns it on");
-            error.subject = Some(call.function.clone());
-            return Err(error);
+        if let Some(call) = calls.found.first() {
+            self.check_reads_files(call)?;
         }
         let mut tables = Vec::with_capacity(calls.found.len());
         for (number, call) in calls.found.into_iter().enumerate() {
-            tables.push((name(taken + number), self.table(state, call).await?));
+            tables.push((name(number), self.table(state, call).await?));
         }
         Ok(tables)
     }
 
-    async fn table(&self, state: &SessionState, call: Call) -> Result<Arc<dyn TableProvider>> {
+    /// Opens the files of a query that is bound; returns true if there are any.
+    pub(super) async fn open_files(&self, state: &SessionState, tree: &Tree, tables: &mut Tables) -> Result<bool> {
+        let calls = match binder::tables::file_calls(state, tree, tables) {
+            Ok(calls) => calls,
+            Err(BindError::Invalid(error)) => return Err(*error),
+            // A parameter without a value.
+            Err(BindError::Unsupported(_) | BindError::Values(_)) => Vec::new(),
+        };
+        let has_any = !calls.is_empty();
+        for (place, call) in calls {
+            let at = |mut error: Error| {
+                error.position.get_or_insert(place.start as usize);
+                error
+            };
+            self.check_reads_files(&call).map_err(at)?;
+            tables.add_file(place, self.table(state, call).await?);
+        }
+        Ok(has_any)
+    }
+
+    fn check_reads_files(&self, call: &FileCall) -> Result<()> {
+        if self.reads_files {
+            return Ok(());
+        }
+        let error = Error::invalid(format!("{} is turned off on this server", call.function));
+        Err(error.with_hint("query.reads_files turns it on").about(call.function.clone()))
+    }
+
+    async fn table(&self, state: &SessionState, call: FileCall) -> Result<Arc<dyn TableProvider>> {
         let mut said = Said::default();
         for (name, value) in &call.options {
             if call.function == "read_parquet" {
@@ -273,8 +293,7 @@ fn named_our_way(files: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>
 
 /// Finds the calls and puts names of tables into their places.
 struct Calls {
-    taken: usize,
-    found: Vec<Call>,
+    found: Vec<FileCall>,
 }
 
 impl VisitorMut for Calls {
@@ -293,7 +312,7 @@ impl VisitorMut for Calls {
             Ok(call) => self.found.push(call),
             Err(error) => return ControlFlow::Break(error),
         }
-        let table = ObjectName::from(vec![Ident::new(name(self.taken + self.found.len() - 1))]);
+        let table = ObjectName::from(vec![Ident::new(name(self.found.len() - 1))]);
         match factor {
             TableFactor::Table { name, args, .. } => (*name, *args) = (table, None),
             TableFactor::Function { alias, .. } => {
@@ -306,7 +325,7 @@ impl VisitorMut for Calls {
     }
 }
 
-fn call(function: &str, args: &[FunctionArg]) -> Result<Call> {
+fn call(function: &str, args: &[FunctionArg]) -> Result<FileCall> {
     let usage = || {
         let mut error = Error::invalid(format!("{function}() takes the path of a file, or a list of them"))
             .with_hint(format!("{function}('data/*.csv'), {function}(['a', 'b'])"));
@@ -329,8 +348,21 @@ fn call(function: &str, args: &[FunctionArg]) -> Result<Call> {
         }
         _ => None,
     };
-    let options = options.iter().map(|arg| option(arg).ok_or_else(usage)).collect::<Result<_>>()?;
-    Ok(Call { function: function.to_owned(), paths, options })
+    let typed = |arg: &FunctionArg| option(arg).map(|(name, value)| (name, option_of(&value))).ok_or_else(usage);
+    let options = options.iter().map(typed).collect::<Result<_>>()?;
+    Ok(FileCall { function: function.to_owned(), paths, options })
+}
+
+fn option_of(value: &ast::Expr) -> FileOption {
+    match (dialect::text(value), value) {
+        (Some(text), _) => FileOption::Text(text),
+        (None, ast::Expr::Value(value)) => match &value.value {
+            Value::Boolean(flag) => FileOption::Flag(*flag),
+            Value::Number(digits, _) => FileOption::Number(digits.clone()),
+            _ => FileOption::Other,
+        },
+        _ => FileOption::Other,
+    }
 }
 
 /// What the options of read_csv say.
@@ -345,22 +377,19 @@ struct Said {
 }
 
 impl Said {
-    fn take(&mut self, function: &str, name: &str, value: &ast::Expr) -> Result<()> {
+    fn take(&mut self, function: &str, name: &str, value: &FileOption) -> Result<()> {
         let refused = |what: &str| {
             let mut error = Error::invalid(format!("option \"{name}\" of {function} takes {what}"));
             error.subject = Some(name.to_owned());
             error
         };
-        let byte = || match dialect::text(value).as_deref() {
-            Some("\\t") => Ok(b'\t'),
-            Some(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
+        let byte = || match value {
+            FileOption::Text(text) if text == "\\t" => Ok(b'\t'),
+            FileOption::Text(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
             _ => Err(refused("one character")),
         };
         let flag = || match value {
-            ast::Expr::Value(value) => match value.value {
-                Value::Boolean(flag) => Ok(flag),
-                _ => Err(refused("true or false")),
-            },
+            FileOption::Flag(flag) => Ok(*flag),
             _ => Err(refused("true or false")),
         };
         match name {
@@ -370,8 +399,11 @@ impl Said {
             "comment" => self.comment = Some(byte()?),
             "header" => self.has_header = Some(flag()?),
             "sample_size" => {
-                let rows = value.to_string().parse().map_err(|_| refused("a number of rows"))?;
-                self.sample = Some(rows);
+                let rows = match value {
+                    FileOption::Number(digits) => digits.parse().ok(),
+                    _ => None,
+                };
+                self.sample = Some(rows.ok_or_else(|| refused("a number of rows"))?);
             }
             _ => {
                 return Err(unknown_option(function, name)

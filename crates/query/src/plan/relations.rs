@@ -147,7 +147,7 @@ pub(super) fn time_named(plan: &LogicalPlan, name: &str) -> Result<Column> {
 
 /// The column that rows of a plan are in the time of: the one named by `TIMESTAMP(…)`, the one a sub-query is ordered
 /// by, the designated timestamp of its first table, or the only timestamp there is.
-pub(super) fn time_of(plan: &LogicalPlan, clause: &str) -> Result<Column> {
+pub(crate) fn time_of(plan: &LogicalPlan, clause: &str) -> Result<Column> {
     let schema = plan.schema();
     let find = |is: &dyn Fn(&datafusion::arrow::datatypes::FieldRef) -> bool| {
         schema.iter().find(|(_, field)| is(field)).map(Column::from)

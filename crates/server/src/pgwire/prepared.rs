@@ -153,6 +153,13 @@ impl Running {
         let columns = announced.unwrap_or_else(|| types::columns(&rows.columns, &rows.schema));
         Running { rows, columns, batch: None, sent: 0 }
     }
+
+    /// Returns true if the columns have other names than those announced, as the columns of a PIVOT may have whose values
+    /// changed. A name with a parameter becomes one with its value.
+    pub fn has_other_names(&self) -> bool {
+        let pairs = self.rows.columns.iter().zip(&self.columns);
+        pairs.into_iter().any(|(own, announced)| own.name != announced.name && !announced.name.contains('$'))
+    }
 }
 
 /// The format of a column: none given is text, one is for all.
