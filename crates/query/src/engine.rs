@@ -22,7 +22,6 @@ mod near;
 mod operators;
 mod parquet;
 mod pivot_values;
-mod pivots;
 mod planners;
 mod plans;
 mod sampled;

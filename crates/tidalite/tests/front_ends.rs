@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use tidalite::{Database, DatabaseConfig, Error, FrontEndCounts, QueryOptions, Response};
 
 /// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall.
-const BOUND_MIN: u64 = 1_700;
+const BOUND_MIN: u64 = 1_950;
 
 /// Statements whose results differ on purpose: a part of their text, and the reason.
 const DIFFERENT: &[(&str, &str)] = &[
@@ -28,6 +28,8 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("ROW WITH TIES", "FETCH takes WITH TIES"),
     ("ROWS WITH TIES", "FETCH takes WITH TIES"),
     ("isOrdered(y) OVER (ORDER BY ts ROWS 1 PRECEDING)", "the order of a window is an order of rows"),
+    ("DECLARE @a := 1 + 1", "the column is named as it is written, with the variable"),
+    ("array(SELECT", "the column is named `array`, as in PostgreSQL"),
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
@@ -41,6 +43,7 @@ const NOT_COMPARED: &[&str] = &[
     "horizon_join.slt",
     "literal_types.slt",
     "number_types.slt",
+    "pivot.slt",
     "postgres_edges.slt",
     "rows.slt",
 ];

@@ -593,7 +593,7 @@ async fn rows_come_in_order_of_time_from_segments_and_staging() {
 async fn values_of_a_pivot_stop_at_the_timeout() {
     let db = open();
     let started = Instant::now();
-    let sql = format!("SELECT * FROM (SELECT 1 AS x) PIVOT (sum(x) FOR x IN (SELECT count(*) FROM ({MANY})))");
+    let sql = format!("SELECT * FROM (SELECT 1 AS x) PIVOT (sum(x) FOR x IN ({MANY}))");
     let options = QueryOptions { timeout: Some(Duration::from_millis(50)), ..QueryOptions::default() };
     let Err(error) = db.database.execute(&sql, options).await else { panic!("it takes longer") };
     assert!(error.message.contains("statement timeout of 50 ms"), "{error}");
@@ -640,7 +640,7 @@ async fn files_are_tables() {
     db.run(&format!("CREATE VIEW v AS SELECT * FROM '{both}'")).await;
     assert_eq!(db.number("SELECT sum(v) FROM v").await, 7);
     let error = db.error(&format!("SELECT * FROM '{}'", path("nothing.csv"))).await;
-    assert!(error.message.starts_with("no file matches"), "{error}");
+    assert!(error.message.ends_with(&format!("no files found at file://{}", path("nothing.csv"))), "{error}");
     let error = db.error("SELECT * FROM 'nothing'").await;
     assert_eq!(error.message, "table \"nothing\" does not exist");
 }

@@ -4,7 +4,7 @@ use super::names::folded;
 use super::number_types::typed_items;
 use super::operators::text;
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::functions::array_part;
 use crate::plan::with_times;
 use crate::{Error, door};
@@ -78,7 +78,7 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => items = original,
             }
         }
-        unsupported("array", Span::default())
+        Err(Error::internal("an array was not planned").into())
     }
 
     /// Binds `(a, b)` as a struct.
@@ -94,7 +94,7 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => values = original,
             }
         }
-        unsupported("row", span)
+        Err(Error::internal("a row was not planned").into())
     }
 
     /// Binds `x[1]`, `x[1:2, 3]`, `x['part']`.
@@ -133,7 +133,7 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => raw = original,
             }
         }
-        unsupported("subscript", Span::default())
+        Err(Error::internal("a subscript was not planned").into())
     }
 
     fn bounds(&self, lower: Option<&ast::Expr>, upper: Option<&ast::Expr>, place: Place) -> Result<(Expr, Expr)> {

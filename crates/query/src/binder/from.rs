@@ -2,12 +2,13 @@
 
 use super::horizon::is_horizon;
 use super::names::{folded, folded_parts, table_reference};
+use super::operators::text;
 use super::scope::{Env, Place, Scope, Source};
 use super::select::empty_scope;
 use super::with::with_columns;
 use super::{Binder, Result};
 use crate::dialect::set_returning::{ORDINALITY, ORDINALS};
-use crate::functions::{meta, random};
+use crate::functions::{is_system_function, meta, random};
 use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::tables::SCHEMA;
 use crate::{Error, plan};
@@ -22,7 +23,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use std::sync::Arc;
 use tidalite_sql::ast::walk::{self, Visitor};
 use tidalite_sql::ast::{
-    self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, ObjectName, Relation, RelationKind, TableRef,
+    self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, Literal, ObjectName, Relation, RelationKind, TableRef,
 };
 use tidalite_types::{ErrorKind, SqlState};
 
@@ -174,12 +175,20 @@ impl Binder<'_> {
         }
         let args = arguments(call)?;
         let has_columns = args.iter().any(|arg| has_columns(arg));
+        // Functions about the database take the names of objects also without quotes.
+        let names =
+            args.iter().filter(|_| is_system_function(name)).map(|arg| object_name(arg)).collect::<Option<Vec<_>>>();
+        let has_names = has_columns && names.as_ref().is_some_and(|names| !names.is_empty());
+        let has_columns = has_columns && !has_names;
         if has_columns && !is_of_rows(name) {
             let error = Error::invalid(format!("the arguments of table function {name} are constants")).about(name);
             return Err(error.at(call.name.span.start as usize).into());
         }
         let scope = empty_scope(env.outer.filter(|_| has_columns));
-        let bound = args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?;
+        let bound = match names.filter(|_| has_names) {
+            Some(names) => names.into_iter().map(text).collect(),
+            None => args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?,
+        };
         if name == "unnest" {
             return self.unnested_rows(bound, with_ordinality, alias, "unnest");
         }
@@ -263,7 +272,7 @@ impl Binder<'_> {
     }
 
     /// Evaluates constant arguments of a table function.
-    fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
+    pub(super) fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
         let context = SimplifyContext::builder()
             .with_config_options(Arc::clone(self.state.config_options()))
             .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
@@ -337,6 +346,15 @@ fn arguments(call: &FunctionCall) -> Result<Vec<&ast::Expr>> {
         }
     };
     call.args.iter().map(arg).collect()
+}
+
+/// Returns the name of an object that an expression writes, as a name or as a string.
+fn object_name(expr: &ast::Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Column(name) => Some(name.parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")),
+        ExprKind::Literal(Literal::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 fn has_columns(expr: &ast::Expr) -> bool {

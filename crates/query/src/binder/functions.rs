@@ -5,7 +5,7 @@ use super::operators::text;
 use super::order::sort_key;
 use super::ordered_sets::RANKS;
 use super::scope::Place;
-use super::{BindError, Binder, Result, unsupported};
+use super::{BindError, Binder, Result};
 use crate::dialect::{RANGE, set_returning};
 use crate::error::no_function;
 use crate::functions::{identifiers, lengths, value_texts};
@@ -98,7 +98,11 @@ impl Binder<'_> {
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 Ok(Some(Expr::Unnest(Unnest::new(list))))
             }
-            _ => unsupported("unnest of another type", span),
+            _ => {
+                let of = door::type_name(&list.to_field(&place.scope.schema)?.1);
+                let error = Error::invalid(format!("unnest takes an array, not {of}")).about("unnest");
+                Err(error.at(span.start as usize).into())
+            }
         }
     }
 

@@ -214,6 +214,8 @@ struct Names {
     /// The names of the columns of `*`.
     of_star: HashSet<String>,
     star_columns: HashSet<Expr>,
+    /// The columns of `*` that have their name.
+    stars_given: HashSet<Expr>,
     /// Names that were written, and names given here.
     taken: HashSet<String>,
     /// The number of items of each name so far.
@@ -231,6 +233,7 @@ impl Names {
         Names {
             of_star: stars().map(|item| item.expr.qualified_name().1).collect(),
             star_columns: stars().map(|item| item.expr.clone()).collect(),
+            stars_given: HashSet::new(),
             taken: written.collect(),
             seen: HashMap::new(),
         }
@@ -238,7 +241,7 @@ impl Names {
 
     fn name(&mut self, Item { expr, label }: Item) -> Expr {
         let (key, base) = match &label {
-            Label::Star => return expr,
+            Label::Star => return self.star(expr),
             Label::Alias(name) | Label::Computed(name) => (name.clone(), name.clone()),
             Label::Column { table } => {
                 let (_, name) = expr.qualified_name();
@@ -260,6 +263,16 @@ impl Names {
             Expr::Column(column) if column.name == name => expr,
             _ => expr.alias(name),
         }
+    }
+
+    /// Names a column of `*`; the same column of another `*` gets a number.
+    fn star(&mut self, expr: Expr) -> Expr {
+        if self.stars_given.insert(expr.clone()) {
+            return expr;
+        }
+        let name = self.numbered(&expr.qualified_name().1, 1);
+        self.taken.insert(name.clone());
+        expr.alias(name)
     }
 
     /// Returns the first name with a number from `first` on that is free.

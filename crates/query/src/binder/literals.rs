@@ -30,7 +30,7 @@ impl Binder<'_> {
             },
             Literal::Geohash(written) => match crate::dialect::geohash_text(written) {
                 Some(value) => text(value),
-                None => return Err(Error::invalid("invalid geohash").at(span.start as usize).into()),
+                None => return Err(crate::dialect::geohash_error(written).at(span.start as usize).into()),
             },
             Literal::Decimal(written) => return exact_decimal(written, span),
             Literal::Bits(_) => {

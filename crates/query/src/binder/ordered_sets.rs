@@ -3,7 +3,7 @@
 
 use super::order::sort_key;
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use crate::plan::{array_items, text_as};
 use datafusion::arrow::datatypes::DataType;
@@ -28,7 +28,8 @@ impl Binder<'_> {
     /// Several shares, as an array, give an array.
     pub(super) fn percentile(&self, call: &FunctionCall, place: Place, span: Span) -> Result<Expr> {
         let ([FunctionArg::Expr(share)], [key]) = (call.args.as_slice(), call.within_group.as_slice()) else {
-            return unsupported("percentile_disc of several values", span);
+            let error = Error::invalid("percentile_disc takes one share and one key in WITHIN GROUP");
+            return Err(error.at(span.start as usize).into());
         };
         let inner = place.within_call();
         let (value, share) = (self.expr(&key.expr, inner)?, self.expr(share, inner)?);
@@ -69,7 +70,10 @@ impl Binder<'_> {
         let (mut is_before, mut is_equal): (Option<Expr>, Option<Expr>) = (None, None);
         let mut first_key = None;
         for (arg, item) in args.iter().zip(keys) {
-            let FunctionArg::Expr(value) = arg else { return unsupported("argument of a rank", span) };
+            let FunctionArg::Expr(value) = arg else {
+                let error = Error::invalid(format!("{name} takes values as arguments")).about(name);
+                return Err(error.at(span.start as usize).into());
+            };
             let key = self.expr(&item.expr, inner)?;
             let compared = self.compared_with(key.clone(), self.expr(value, inner)?, item, place, span)?;
             let own = match is_equal.clone() {
@@ -81,7 +85,8 @@ impl Binder<'_> {
             first_key.get_or_insert(key);
         }
         let (Some(is_before), Some(is_equal), Some(key)) = (is_before, is_equal, first_key) else {
-            return unsupported("a rank without keys", span);
+            let error = Error::invalid(format!("{name} takes a key in WITHIN GROUP")).about(name);
+            return Err(error.at(span.start as usize).into());
         };
         let filter = self.filter_of(call, place)?;
         let count = |condition: Option<Expr>| self.aggregate_of("count", vec![lit(1_i64)], condition, Vec::new());
@@ -89,7 +94,10 @@ impl Binder<'_> {
         let double = |expr: Expr| cast(expr, DataType::Float64);
         Ok(match name {
             "rank" => rows(is_before)? + lit(1_i64),
-            "dense_rank" if keys.len() > 1 => return unsupported("dense_rank of several values", span),
+            "dense_rank" if keys.len() > 1 => {
+                let error = Error::invalid("dense_rank of several values is not supported").about(name);
+                return Err(error.at(span.start as usize).into());
+            }
             "dense_rank" => {
                 let before = Some(and(is_before.clone(), filter.clone()));
                 let distinct = self.distinct_count(key.clone(), before)?;

@@ -10,6 +10,7 @@ use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, cast, lit};
 use tidalite_sql::Span;
+use tidalite_sql::ast::{Ident, ObjectName, TypeName};
 use tidalite_types::ErrorKind;
 
 impl Binder<'_> {
@@ -60,7 +61,12 @@ impl Binder<'_> {
                 let field = door::field("", *column_type, true);
                 Expr::Cast(Cast::new_from_field(Box::new(text(value.as_str())), field))
             }
-            Parameter::Of(..) => return unsupported("parameter of a type that no column has", span),
+            Parameter::Of(value, of) => {
+                let name = Ident { value: of.name.to_owned(), quote: None, span };
+                let name = ObjectName { parts: vec![name], span };
+                let of = TypeName { name, args: Vec::new(), dimensions: Vec::new(), with_time_zone: None, span };
+                Expr::Cast(Cast::new_from_field(Box::new(text(value.as_str())), self.type_field(&of)?))
+            }
             Parameter::List(items) => {
                 let items = items.iter().map(|item| self.constant(item, span)).collect::<Result<Vec<_>>>()?;
                 return self.array_of(items, &DFSchema::empty());

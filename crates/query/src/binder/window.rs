@@ -3,8 +3,9 @@
 use super::functions::{Arguments, is_interval, null_treatment, unknown_function};
 use super::literals::interval_value;
 use super::names::folded;
-use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::scope::{Env, Place};
+use super::select::empty_scope;
+use super::{Binder, Parameters, Result};
 use crate::dialect::WITHOUT_FRAME;
 use crate::functions::{excluding as exclusions, nested, shifts};
 use crate::{Error, plan};
@@ -45,7 +46,8 @@ impl Binder<'_> {
         span: Span,
     ) -> Result<Expr> {
         if !call.order_by.is_empty() || !call.within_group.is_empty() {
-            return unsupported("ORDER BY in a window function", span);
+            let error = Error::invalid("ORDER BY in the arguments of a window function is not supported").about(name);
+            return Err(error.with_hint("order the window: OVER (ORDER BY …)").at(span.start as usize).into());
         }
         let window = window_of(over, place)?;
         let inner = place.within_call();
@@ -175,26 +177,72 @@ impl Binder<'_> {
         };
         let has_distance = [Some(&written.start), written.end.as_ref()].into_iter().flatten().any(is_distance);
         let units = match written.units {
-            FrameUnits::Rows => WindowFrameUnits::Rows,
+            // The frame begins with the first row, as in QuestDB.
+            FrameUnits::Rows | FrameUnits::Cumulative => WindowFrameUnits::Rows,
             // DataFusion has no RANGE for rows and arrays of arrays; without a distance GROUPS is the same.
             FrameUnits::Range if !has_distance && is_by_row() => WindowFrameUnits::Groups,
             FrameUnits::Range => WindowFrameUnits::Range,
             FrameUnits::Groups => WindowFrameUnits::Groups,
-            FrameUnits::Cumulative => return unsupported("CUMULATIVE", Span::default()),
         };
-        let start = bound(&written.start, units)?;
+        let start = self.bound(&written.start, units)?;
         let end = match &written.end {
             _ if ends_before_current(written) => WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1))),
             None => WindowFrameBound::CurrentRow,
-            Some(end) => bound(end, units)?,
+            Some(end) => self.bound(end, units)?,
         };
         let starts_last = matches!(&start, WindowFrameBound::Following(value) if value.is_null());
         if starts_last || matches!(&end, WindowFrameBound::Preceding(value) if value.is_null()) {
-            return unsupported("frame that is empty", Span::default());
+            let error = Error::invalid("a frame starts with UNBOUNDED FOLLOWING, or ends with UNBOUNDED PRECEDING");
+            return Err(error.with_code(SqlState::WINDOWING_ERROR).into());
         }
         let frame = WindowFrame::new_bounds(units, start, end);
         frame.regularize_order_bys(order_by)?;
         Ok(frame)
+    }
+
+    fn bound(&self, bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
+        let unbounded = ScalarValue::UInt64(None);
+        Ok(match bound {
+            FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+            FrameBound::Preceding(None) => WindowFrameBound::Preceding(unbounded),
+            FrameBound::Following(None) => WindowFrameBound::Following(unbounded),
+            FrameBound::Preceding(Some(offset)) => WindowFrameBound::Preceding(self.distance(offset, units)?),
+            FrameBound::Following(Some(offset)) => WindowFrameBound::Following(self.distance(offset, units)?),
+        })
+    }
+
+    fn distance(&self, offset: &FrameOffset, units: WindowFrameUnits) -> Result<ScalarValue> {
+        let (span, computed) = match offset {
+            FrameOffset::Expr(expr) => (expr.span, self.computed_distance(expr)?),
+            FrameOffset::Duration(duration) => (duration.span, None),
+        };
+        let refused = |message: &str| Error::invalid(message).at(span.start as usize);
+        let text = distance_text(offset).or(computed);
+        let text = text.ok_or_else(|| refused("the distance of a frame is a constant number or interval"))?;
+        if units == WindowFrameUnits::Range {
+            return Ok(ScalarValue::Utf8(Some(text)));
+        }
+        let rows =
+            text.parse().map_err(|_| refused("the distance of a frame is a number of rows that is not negative"))?;
+        Ok(ScalarValue::UInt64(Some(rows)))
+    }
+
+    /// Returns the text of a computed constant.
+    fn computed_distance(&self, expr: &ast::Expr) -> Result<Option<String>> {
+        if matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Interval(_)) {
+            return Ok(None);
+        }
+        let (scope, env) = (empty_scope(None), Env::default());
+        let value = self.simplified(vec![self.expr(expr, Place::new(&scope, &env))?])?.pop();
+        Ok(match value {
+            Some(Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(of)), _)) => {
+                Some(interval_text(Interval { months: of.months, days: of.days, nanos: of.nanoseconds }))
+            }
+            Some(Expr::Literal(value, _)) if !value.is_null() => Some(value.to_string()),
+            // A parameter without a value.
+            _ if matches!(self.parameters, Parameters::Types(_)) => Some("1".to_owned()),
+            _ => None,
+        })
     }
 }
 
@@ -295,32 +343,6 @@ fn is_distance(bound: &FrameBound) -> bool {
     matches!(bound, FrameBound::Preceding(Some(_)) | FrameBound::Following(Some(_)))
 }
 
-fn bound(bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
-    let unbounded = ScalarValue::UInt64(None);
-    Ok(match bound {
-        FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
-        FrameBound::Preceding(None) => WindowFrameBound::Preceding(unbounded),
-        FrameBound::Following(None) => WindowFrameBound::Following(unbounded),
-        FrameBound::Preceding(Some(offset)) => WindowFrameBound::Preceding(distance(offset, units)?),
-        FrameBound::Following(Some(offset)) => WindowFrameBound::Following(distance(offset, units)?),
-    })
-}
-
-fn distance(offset: &FrameOffset, units: WindowFrameUnits) -> Result<ScalarValue> {
-    let span = match offset {
-        FrameOffset::Expr(expr) => expr.span,
-        FrameOffset::Duration(duration) => duration.span,
-    };
-    let Some(text) = distance_text(offset) else { return unsupported("distance of a frame", span) };
-    if units == WindowFrameUnits::Range {
-        return Ok(ScalarValue::Utf8(Some(text)));
-    }
-    match text.parse() {
-        Ok(rows) => Ok(ScalarValue::UInt64(Some(rows))),
-        Err(_) => unsupported("distance of a frame", span),
-    }
-}
-
 fn distance_text(offset: &FrameOffset) -> Option<String> {
     let interval = match offset {
         FrameOffset::Duration(duration) => interval_of(duration)?,
@@ -330,8 +352,11 @@ fn distance_text(offset: &FrameOffset) -> Option<String> {
             _ => return None,
         },
     };
-    let Interval { months, days, nanos } = interval;
-    Some(format!("{months} months {days} days {nanos} nanoseconds"))
+    Some(interval_text(interval))
+}
+
+fn interval_text(Interval { months, days, nanos }: Interval) -> String {
+    format!("{months} months {days} days {nanos} nanoseconds")
 }
 
 fn interval_of(duration: &Duration) -> Option<Interval> {

@@ -6,7 +6,7 @@
 //! Reading order:
 //!
 //! - [`syntax`] rejects syntax errors; [`grammar`] limits the tokenizer and the query parser.
-//! - Token rewrites before the query parser: [`postgres`], [`declare`], [`clauses`], [`joins`], [`timed`], [`pivot`],
+//! - Token rewrites before the query parser: [`postgres`], [`clauses`], [`joins`], [`timed`],
 //!   [`exclusions`], [`geohashes`], [`subscripts`], [`symmetric`].
 //! - [`compound`] splits statements of several steps; [`statements`] dispatches by kind: [`change`] of rows, [`create`]
 //!   and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`]; [`types`] has type names.
@@ -23,7 +23,6 @@ mod columns;
 mod compound;
 mod copy;
 mod create;
-mod declare;
 mod exclusions;
 mod geohashes;
 mod grammar;
@@ -33,7 +32,6 @@ mod joins;
 mod laterals;
 mod operators;
 pub(crate) mod own_names;
-mod pivot;
 mod postgres;
 mod prefix_runs;
 mod relations;
@@ -60,12 +58,12 @@ pub(crate) use balanced::halves;
 pub(crate) use change::EXCLUDED;
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use exclusions::WITHOUT_FRAME;
-pub(crate) use geohashes::text_of as geohash_text;
+pub(crate) use geohashes::{error_of as geohash_error, text_of as geohash_text};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, no_query, query as query_of,
-    relation, table, text, time_join, window_join,
+    Relation, all_columns, call, called, empty as empty_select, nest, no_query, query as query_of, relation, text,
+    time_join, window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
@@ -130,14 +128,14 @@ fn with_tree(
     let form = match &tree {
         Parsed::Query(_) => Form::Query,
         Parsed::Explain(explain) => Form::Explain { is_analyze: explain.analyze },
-        Parsed::CreateTable(_) => Form::Create,
+        Parsed::CreateTable(_) | Parsed::Insert(_) => Form::Write,
         _ => Form::Other,
     };
     let Some(mut query) = query_in(tree) else { return statement(tokens, words) };
     binder::declare::resolve(&mut query)?;
     let (tail, span) = (binder::last_rows(&query), query.span);
     let tree = Tree { query, parameters };
-    let others = (form == Form::Create).then(|| without_query(&tokens, span, &words));
+    let others = (form == Form::Write).then(|| without_query(&tokens, span, &words));
     let parsed = match statement(tokens, words.clone()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -145,10 +143,11 @@ fn with_tree(
             return match (form, others) {
                 (Form::Query, _) => Ok(Statement::Query(own)),
                 (Form::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
-                (Form::Create, Some(tokens)) => match statement(tokens, words) {
+                (Form::Write, Some(tokens)) => match statement(tokens, words) {
                     Ok(Statement::CreateTableAs(create)) => {
                         Ok(Statement::CreateTableAs(CreateTableAs { query: own, ..create }))
                     }
+                    Ok(Statement::Insert(insert)) => Ok(Statement::Insert(Insert { query: own, ..insert })),
                     _ => Err(error),
                 },
                 _ => Err(error),
@@ -171,8 +170,11 @@ fn with_tree(
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Query,
-    Explain { is_analyze: bool },
-    Create,
+    Explain {
+        is_analyze: bool,
+    },
+    /// CREATE TABLE AS and INSERT, whose other clauses are read without the query.
+    Write,
     Other,
 }
 

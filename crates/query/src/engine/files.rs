@@ -1,16 +1,14 @@
-//! `read_csv('…')` and `read_parquet('…')`: files as tables, before a query is planned.
+//! `read_csv('…')` and `read_parquet('…')`: files as tables, before a query is bound.
 //!
-//! In: the tree of a query. Out: the same with a made-up table in the place of each call, and what that table is: a
-//! listing of files whose columns, filters and limits are pushed down into the reading. Paths are of the machine that the
-//! database runs on, may be patterns (see `globs`), or begin with `s3://`, `gs://`, `az://`, `http://`,
-//! `https://`, whose credentials are in the usual variables of the environment.
+//! In: the calls of a query. Out: a table for each, a listing of files whose columns, filters and limits are pushed
+//! down into the reading. Paths are of the machine that the database runs on, may be patterns (see `globs`), or begin with
+//! `s3://`, `gs://`, `az://`, `http://`, `https://`, whose credentials are in the usual variables of the environment.
 
 use super::parquet::BoundedParquet;
 use super::{Engine, globs};
 use crate::binder::tables::Tables;
 use crate::binder::{self, BindError, FileCall, FileOption, Tree};
-use crate::functions::FILES;
-use crate::{Error, Result, dialect, door};
+use crate::{Error, Result, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::file_format::FileFormat;
@@ -20,9 +18,6 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::context::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, cast};
-use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value, VisitorMut,
-};
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -30,7 +25,6 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path as ObjectPath;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_types::ErrorKind;
@@ -41,26 +35,7 @@ const SNIFFED_BYTES: u64 = 64 << 10;
 const SNIFFED_ROWS: usize = 10_000;
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// A name of a table and the table.
-pub(super) type Table = (String, Arc<dyn TableProvider>);
-
 impl Engine {
-    /// Puts a table into the place of each call.
-    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query) -> Result<Vec<Table>> {
-        let mut calls = Calls { found: Vec::new() };
-        if let ControlFlow::Break(error) = dialect::visit_mut(query, &mut calls) {
-            return Err(error);
-        }
-        if let Some(call) = calls.found.first() {
-            self.check_reads_files(call)?;
-        }
-        let mut tables = Vec::with_capacity(calls.found.len());
-        for (number, call) in calls.found.into_iter().enumerate() {
-            tables.push((name(number), self.table(state, call).await?));
-        }
-        Ok(tables)
-    }
-
     /// Opens the files of a query that is bound; returns true if there are any.
     pub(super) async fn open_files(&self, state: &SessionState, tree: &Tree, tables: &mut Tables) -> Result<bool> {
         let calls = match binder::tables::file_calls(state, tree, tables) {
@@ -240,10 +215,6 @@ fn url_of(store: &ObjectStoreUrl, file: &ObjectPath) -> Result<ListingTableUrl> 
     Ok(ListingTableUrl::parse(format!("{}{path}", store.as_str()))?)
 }
 
-fn name(number: usize) -> String {
-    format!("__file{number}")
-}
-
 fn not_found(path: &str) -> Error {
     let mut error = Error::new(ErrorKind::NotFound, format!("no file matches '{path}'"));
     error.subject = Some(format!("'{path}"));
@@ -289,80 +260,6 @@ fn named_our_way(files: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>
     });
     let plan = plan.project(columns.collect::<Vec<_>>())?.build()?;
     Ok(Arc::new(ViewTable::new(plan, None)))
-}
-
-/// Finds the calls and puts names of tables into their places.
-struct Calls {
-    found: Vec<FileCall>,
-}
-
-impl VisitorMut for Calls {
-    type Break = Error;
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        let (function, given) = match factor {
-            TableFactor::Table { name, args: Some(args), .. } => (name.to_string(), &args.args),
-            TableFactor::Function { name, args, .. } => (name.to_string(), &*args),
-            _ => return ControlFlow::Continue(()),
-        };
-        if !FILES.contains(&function.as_str()) {
-            return ControlFlow::Continue(());
-        }
-        match call(&function, given) {
-            Ok(call) => self.found.push(call),
-            Err(error) => return ControlFlow::Break(error),
-        }
-        let table = ObjectName::from(vec![Ident::new(name(self.found.len() - 1))]);
-        match factor {
-            TableFactor::Table { name, args, .. } => (*name, *args) = (table, None),
-            TableFactor::Function { alias, .. } => {
-                let alias = alias.take();
-                *factor = dialect::table(table, alias);
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-fn call(function: &str, args: &[FunctionArg]) -> Result<FileCall> {
-    let usage = || {
-        let mut error = Error::invalid(format!("{function}() takes the path of a file, or a list of them"))
-            .with_hint(format!("{function}('data/*.csv'), {function}(['a', 'b'])"));
-        error.subject = Some(function.to_owned());
-        error
-    };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(paths)), options @ ..] = args else { return Err(usage()) };
-    let paths = match paths {
-        ast::Expr::Array(list) => list.elem.iter().map(dialect::text).collect::<Option<Vec<_>>>(),
-        path => dialect::text(path).map(|path| vec![path]),
-    };
-    let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(usage)?;
-    let option = |arg: &FunctionArg| match arg {
-        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Some((name.value.clone(), value.clone())),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right })) => {
-            match left.as_ref() {
-                ast::Expr::Identifier(name) => Some((name.value.clone(), right.as_ref().clone())),
-                _ => None,
-            }
-        }
-        _ => None,
-    };
-    let typed = |arg: &FunctionArg| option(arg).map(|(name, value)| (name, option_of(&value))).ok_or_else(usage);
-    let options = options.iter().map(typed).collect::<Result<_>>()?;
-    Ok(FileCall { function: function.to_owned(), paths, options })
-}
-
-fn option_of(value: &ast::Expr) -> FileOption {
-    match (dialect::text(value), value) {
-        (Some(text), _) => FileOption::Text(text),
-        (None, ast::Expr::Value(value)) => match &value.value {
-            Value::Boolean(flag) => FileOption::Flag(*flag),
-            Value::Number(digits, _) => FileOption::Number(digits.clone()),
-            _ => FileOption::Other,
-        },
-        _ => FileOption::Other,
-    }
 }
 
 /// What the options of read_csv say.

@@ -90,7 +90,7 @@ impl Engine {
         };
         let (logical, names_files) = match bound {
             Some(bound) => bound,
-            None => self.rewritten(&state, &tables, query, own).await?,
+            None => (self.rewritten(&state, query).await?, false),
         };
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let is_immutable = plans::is_immutable(&logical)?;
@@ -99,23 +99,10 @@ impl Engine {
         Ok((logical, state, About { names_any, names_only_tables }))
     }
 
-    /// Returns the plan of the rewrites of the first front end, and true if the query names files.
-    pub(super) async fn rewritten(
-        self: &Arc<Self>,
-        state: &SessionState,
-        tables: &QueryTables,
-        query: &Query,
-        own: &[(&str, Arc<dyn TableProvider>)],
-    ) -> Result<(LogicalPlan, bool)> {
-        let mut query = query.clone();
-        self.pivots(state, tables.catalog(), &mut query, own).await?;
-        let files = self.files(state, &mut query.ast).await?;
-        let names_files = !files.is_empty();
-        for (name, table) in files {
-            tables.put(&name, table);
-        }
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
-        Ok((again::planned(state, statement, &query.words.sql).await?, names_files))
+    /// Returns the plan of the rewrites of the first front end.
+    pub(super) async fn rewritten(&self, state: &SessionState, query: &Query) -> Result<LogicalPlan> {
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        again::planned(state, statement, &query.words.sql).await
     }
 
     /// Returns the tree of a query that the binder plans.
@@ -123,8 +110,8 @@ impl Engine {
         query.tree.as_deref().filter(|_| self.uses_binder || query.only_tree().is_some())
     }
 
-    /// Returns the plan of the binder, and true if the query names files; `None` if the query has a form that the binder
-    /// does not know yet.
+    /// Returns the plan of the binder, and true if the query names files; `None` if the query has a form that the
+    /// binder does not know yet.
     async fn bound(
         &self,
         state: &SessionState,

@@ -1,7 +1,8 @@
 //! The values of `PIVOT … IN (SELECT …)`, read before the query is planned.
 //!
-//! The columns of a query are known when it is planned, so a sub-query that names columns runs during planning, over the
-//! same versions of the tables. A prepared statement whose columns are others when it runs is rejected by the protocol.
+//! The columns of a query are known when it is planned, so a sub-query that names columns runs during planning, over
+//! the same versions of the tables. A prepared statement whose columns are others when it runs is rejected by the
+//! protocol.
 
 use super::logical::refined;
 use super::{Engine, Planned};

@@ -210,7 +210,7 @@ impl Engine {
         };
         let plan = match bound {
             Some(plan) => plan,
-            None => self.rewritten(state, tables, query, &[]).await?.0,
+            None => self.rewritten(state, query).await?,
         };
         let plan = match query.tail {
             Some(rows) => plan::last_rows(plan, rows)?,

@@ -240,7 +240,7 @@ pub(crate) fn is_about_system(query: &ast::Query) -> bool {
     visitor.ours > 0 && visitor.others == 0
 }
 
-fn is_system_function(name: &str) -> bool {
+pub(crate) fn is_system_function(name: &str) -> bool {
     system::FUNCTIONS.iter().any(|(ours, _)| *ours == name)
 }
 

@@ -5,7 +5,7 @@
 //!   then [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //!   [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`].
 //! - Tidalite's own clauses, one node per file: [`relations`] finds them; [`sample_by`] with [`fill`], [`latest_on`],
-//!   [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
+//!   [`time_join`], [`window_join`] and [`using`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
 //!   creates their operators.
 
 mod array_keys;
@@ -43,7 +43,6 @@ mod number_types;
 mod operators;
 mod ordered_aggregates;
 mod physical;
-mod pivot;
 mod real_functions;
 mod recursive;
 mod regex;

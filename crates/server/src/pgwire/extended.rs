@@ -250,7 +250,7 @@ impl Session<'_> {
                     self.changed(tag, rows);
                     return Ok(());
                 }
-                Response::Rows(rows) => portal.state = State::Rows(Running::new(rows, prepared.columns())),
+                Response::Rows(rows) => portal.state = State::Rows(Running::of_prepared(rows, &prepared)),
             }
         }
         let max = if rows_max == 0 { u64::MAX } else { u64::from(rows_max) };

@@ -146,19 +146,27 @@ pub struct Running {
     pub batch: Option<(Vec<ArrayRef>, usize, usize)>,
     /// Rows that were sent.
     pub sent: u64,
+    /// True if the statement has a PIVOT, whose columns may be those of values.
+    pub has_pivot: bool,
 }
 
 impl Running {
     pub fn new(rows: Rows, announced: Option<Vec<Column>>) -> Running {
         let columns = announced.unwrap_or_else(|| types::columns(&rows.columns, &rows.schema));
-        Running { rows, columns, batch: None, sent: 0 }
+        Running { rows, columns, batch: None, sent: 0, has_pivot: false }
     }
 
-    /// Returns true if the columns have other names than those announced, as the columns of a PIVOT may have whose values
-    /// changed. A name with a parameter becomes one with its value.
+    /// Creates the rows of a prepared statement, whose columns were announced if the statement was described.
+    pub fn of_prepared(rows: Rows, prepared: &Prepared) -> Running {
+        let is_pivot = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("pivot"));
+        let has_pivot = tokens(&prepared.sql).any(|(_, token)| is_pivot(token));
+        Running { has_pivot, ..Running::new(rows, prepared.columns()) }
+    }
+
+    /// Returns true if the columns of a PIVOT have other names than those announced: its values changed.
     pub fn has_other_names(&self) -> bool {
-        let pairs = self.rows.columns.iter().zip(&self.columns);
-        pairs.into_iter().any(|(own, announced)| own.name != announced.name && !announced.name.contains('$'))
+        let mut pairs = self.rows.columns.iter().zip(&self.columns);
+        self.has_pivot && pairs.any(|(own, announced)| own.name != announced.name && !announced.name.contains('$'))
     }
 }
 
