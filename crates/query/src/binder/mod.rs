@@ -10,10 +10,12 @@
 //! - Tidalite's clauses: [`time_series`], [`window_join`], [`sequences`].
 //! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`], [`types`] and
 //!   [`parameters`]; [`labels`] names columns.
+//! - [`dml`]: the queries of statements that change rows.
 
 mod aggregate;
 mod arrays;
 mod distinct;
+pub(crate) mod dml;
 mod expr;
 mod from;
 mod functions;

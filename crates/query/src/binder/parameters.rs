@@ -9,7 +9,7 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, cast, lit};
-use tidalite_sql::Span;
+use tidalite_sql::{Span, ast};
 use tidalite_types::ErrorKind;
 
 impl Binder<'_> {
@@ -33,6 +33,14 @@ impl Binder<'_> {
             Some(field) => Expr::Cast(Cast::new_from_field(null(), field)),
             None => Expr::Placeholder(Placeholder::new_with_field(format!("${number}"), None)),
         })
+    }
+
+    /// Returns true for a parameter whose value and type are unknown.
+    pub(super) fn is_untyped(&self, expr: &ast::Expr) -> bool {
+        let (ast::ExprKind::Parameter(number), Parameters::Types(types)) = (&expr.kind, self.parameters) else {
+            return false;
+        };
+        (*number as usize).checked_sub(1).and_then(|at| types.get(at)).is_none_or(Option::is_none)
     }
 
     /// Returns a parameter as items of IN: a list stands for its items.

@@ -138,6 +138,11 @@ impl Binder<'_> {
             QuantifiedSet::Values(values) => values,
         };
         let [set] = values.as_slice() else { return unsupported("ANY or ALL of several values", span) };
+        if self.is_untyped(set) {
+            // The parameter has the type of the items until the type of the array is known.
+            let (left, item) = (self.expr(left, place)?, self.expr(set, place)?);
+            return self.operator(op, left, item, &place.scope.schema, span);
+        }
         let is_list = matches!(
             (quantifier, op),
             (Quantifier::Any, BinaryOperator::Equal) | (Quantifier::All, BinaryOperator::NotEqual)

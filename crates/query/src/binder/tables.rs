@@ -14,7 +14,7 @@ use tidalite_sql::ast::{Query, Relation, RelationKind};
 pub(crate) type Tables = HashMap<TableReference, Arc<dyn TableSource>>;
 
 /// Returns the names of tables in a query, those of WITH queries among them.
-fn names(query: &Query) -> Vec<TableReference> {
+pub(crate) fn names(query: &Query) -> Vec<TableReference> {
     struct Names(Vec<TableReference>);
     impl Visitor for Names {
         fn relation(&mut self, relation: &Relation) {

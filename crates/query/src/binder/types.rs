@@ -98,7 +98,8 @@ fn numbers(written: &TypeName) -> Option<Vec<u64>> {
 
 /// Returns the length of a text type: a cast to `varchar(3)` keeps the first three characters, as in PostgreSQL.
 pub(super) fn characters(written: &TypeName) -> Option<i64> {
-    let is_text = matches!(plain_name(written).as_str(), "varchar" | "char") && written.dimensions.is_empty();
+    let is_text = matches!(plain_name(written).as_str(), "varchar" | "char" | "character" | "character varying")
+        && written.dimensions.is_empty();
     match numbers(written)?.as_slice() {
         [length] if is_text => i64::try_from(*length).ok(),
         _ => None,
@@ -121,7 +122,9 @@ fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
         ("float", []) => column(ColumnType::Double),
         ("float", [1..=24]) => column(ColumnType::Float),
         ("float", [25..=53]) => column(ColumnType::Double),
-        ("varchar", [] | [_]) | ("text", []) | ("char", [] | [_]) | ("string", []) => plain(DataType::Utf8View),
+        ("varchar" | "char" | "character" | "character varying", [] | [_]) | ("text" | "string", []) => {
+            plain(DataType::Utf8View)
+        }
         ("date", []) => plain(DataType::Date32),
         ("time", []) if written.with_time_zone != Some(true) => plain(DataType::Time64(ArrowUnit::Nanosecond)),
         ("interval", []) => plain(DataType::Interval(IntervalUnit::MonthDayNano)),

@@ -8,8 +8,8 @@
 //! - [`syntax`] rejects syntax errors; [`grammar`] limits the tokenizer and the query parser.
 //! - Token rewrites before the query parser: [`postgres`], [`declare`], [`clauses`], [`joins`], [`timed`], [`pivot`],
 //!   [`exclusions`], [`geohashes`], [`subscripts`], [`symmetric`].
-//! - [`compound`] splits statements of several steps; [`statements`] dispatches by kind: [`change`] of rows, [`create`]
-//!   and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`]; [`types`] has type names.
+//! - [`statements`] dispatches by kind: [`create`] and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`];
+//!   [`types`] has type names. Statements that change rows are trees of [`crate::binder::dml`].
 //! - [`rewrite`] changes queries before planning, with [`balanced`], [`laterals`], [`group_by`], [`row_values`],
 //!   [`windows`], [`using`], [`relations`], [`sequences`], [`set_returning`], [`templates`], [`operators`], [`casts`]
 //!   and [`synonyms`].
@@ -17,10 +17,8 @@
 mod alter;
 mod balanced;
 mod casts;
-mod change;
 mod clauses;
 mod columns;
-mod compound;
 mod copy;
 mod create;
 mod declare;
@@ -57,14 +55,13 @@ mod visit;
 mod windows;
 
 pub(crate) use balanced::halves;
-pub(crate) use change::EXCLUDED;
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use exclusions::WITHOUT_FRAME;
 pub(crate) use geohashes::text_of as geohash_text;
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
+    Pivot, Relation, Unpivot, all_columns, call, empty as empty_select, nest, no_query, query as query_of, relation,
     table, text, time_join, window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
@@ -75,14 +72,14 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
-use crate::binder::{Parameters, Tree};
+use crate::binder::{Parameters, Tree, dml};
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
-use crate::statement::{CreateTableAs, Insert, Name, Query, Statement};
+use crate::statement::{CreateTableAs, Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 use tidalite_types::ColumnType;
 use tidalite_types::pg_type::PgType;
@@ -95,9 +92,7 @@ const DEPTH_MAX: usize = 200;
 
 /// Understands one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
-    let tree = syntax::tree(sql)?;
-    let (tokens, words) = folded(sql)?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(Vec::new())))
+    parse_bound(sql, &[])
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -112,9 +107,47 @@ pub(crate) fn parse_template(sql: &str) -> Result<Query> {
 /// As [`parse`], with values for `$1`, `$2`, …
 pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
     let tree = syntax::tree(sql)?;
+    let bound = |tokens, words: &Words| parameters::bind(tokens, values, |token| words.offset(token.span.start));
+    if dml::changes_rows(&tree) {
+        return change(sql, tree, Parameters::Values(values.to_vec()), &bound);
+    }
     let (tokens, words) = folded(sql)?;
-    let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
+    let tokens = bound(tokens, &words)?;
     Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(values.to_vec())))
+}
+
+/// Puts the values or types of parameters into tokens.
+type BindTokens<'a> = &'a dyn Fn(Vec<TokenWithSpan>, &Words) -> Result<Vec<TokenWithSpan>>;
+
+/// Returns the statement of a tree that changes rows.
+fn change(
+    sql: &str,
+    tree: tidalite_sql::ast::Statement,
+    parameters: Parameters,
+    bound: BindTokens,
+) -> Result<Statement> {
+    let rewritten = |span| query_within(sql, span, bound).ok();
+    let context = dml::Context { words: Arc::new(Words::read(sql)), parameters, rewritten: &rewritten };
+    dml::statement(tree, &context)
+}
+
+/// Returns a query within a statement as the stock parser reads it.
+fn query_within(sql: &str, span: tidalite_sql::Span, bound: BindTokens) -> Result<Query> {
+    let (tokens, words) = folded(sql)?;
+    let (start, end) = (location(sql, span.start as usize), location(sql, span.end as usize));
+    let tokens = bound(tokens, &words)?.into_iter().filter(|token| (start..end).contains(&token.span.start));
+    match statement(tokens.collect(), words)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::internal("a part of a statement is not a query")),
+    }
+}
+
+/// Returns the line and the column of an offset, as the stock tokenizer counts them.
+fn location(sql: &str, offset: usize) -> Location {
+    let before = sql.get(..offset).unwrap_or(sql);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() as u64 + 1;
+    Location { line, column: before[line_start..].chars().count() as u64 + 1 }
 }
 
 /// Returns the statement with the tree of its query, if it has one.
@@ -124,7 +157,6 @@ fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameter
     match statement {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
-        Statement::Insert(insert) => Statement::Insert(Insert { query: Query { tree, ..insert.query }, ..insert }),
         Statement::CreateTableAs(create) => {
             Statement::CreateTableAs(CreateTableAs { query: Query { tree, ..create.query }, ..create })
         }
@@ -132,18 +164,13 @@ fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameter
     }
 }
 
-/// Returns the query whose rows a statement returns, explains or inserts.
+/// Returns the query whose rows a statement returns, explains or stores.
 fn query_in(tree: tidalite_sql::ast::Statement) -> Option<tidalite_sql::ast::Query> {
-    use tidalite_sql::ast::{Body, InsertSource, Statement as Parsed, TableSource};
+    use tidalite_sql::ast::{Statement as Parsed, TableSource};
     match tree {
         Parsed::Query(query) => Some(*query),
         Parsed::Explain(explain) => match explain.statement {
             Parsed::Query(query) => Some(*query),
-            _ => None,
-        },
-        // Columns give VALUES their types.
-        Parsed::Insert(insert) if insert.with.is_none() => match insert.source {
-            InsertSource::Query(query) if !matches!(query.body, Body::Values(_)) => Some(*query),
             _ => None,
         },
         Parsed::CreateTable(create) => match create.source {
@@ -163,12 +190,29 @@ pub(crate) fn parse_unbound(
     given: &[Option<PgType>],
 ) -> Result<(Statement, Statement)> {
     let tree = syntax::tree(sql)?;
+    if dml::changes_rows(&tree) {
+        return change_unbound(sql, tree, types, given);
+    }
     let (tokens, words) = folded(sql)?;
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
     let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
     let typed = with_tree(typed, tree, Parameters::Types(parameters::fields(types, given)));
     Ok((statement(tokens, words)?, typed))
+}
+
+/// As [`parse_unbound`] for a statement that changes rows.
+fn change_unbound(
+    sql: &str,
+    tree: tidalite_sql::ast::Statement,
+    types: &mut Vec<Option<ColumnType>>,
+    given: &[Option<PgType>],
+) -> Result<(Statement, Statement)> {
+    types.resize(dml::parameter_count(sql)?.max(types.len()), None);
+    let typed = |tokens, _: &Words| Ok(parameters::bind_types(tokens, types, given));
+    let typed = change(sql, tree.clone(), Parameters::Types(parameters::fields(types, given)), &typed)?;
+    let untyped = change(sql, tree, Parameters::Types(Vec::new()), &|tokens, _| Ok(tokens))?;
+    Ok((untyped, typed))
 }
 
 /// Splits a text into tokens with folded words.
@@ -183,9 +227,6 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
         return Ok(statement);
     }
     if let Some(statement) = copy::copy(&tokens, &words)? {
-        return Ok(statement);
-    }
-    if let Some(statement) = compound::compound(&tokens, &words)? {
         return Ok(statement);
     }
     let tokens = clauses::moved(tokens, &words)?;

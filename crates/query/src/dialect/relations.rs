@@ -122,7 +122,7 @@ pub(crate) fn nest(table: &mut TableWithJoins) {
     while let Some(at) = table.joins.iter().position(is_ours) {
         let rest = table.joins.split_off(at + 1);
         let placeholder =
-            TableFactor::Derived { lateral: false, subquery: Box::new(nothing()), alias: None, sample: None };
+            TableFactor::Derived { lateral: false, subquery: Box::new(no_query()), alias: None, sample: None };
         let inner = TableWithJoins {
             relation: std::mem::replace(&mut table.relation, placeholder),
             joins: std::mem::take(&mut table.joins),
@@ -344,7 +344,7 @@ pub(super) fn hide(select: &mut Select, hidden: Vec<Ident>) {
 }
 
 pub(crate) fn query(select: Select) -> Query {
-    Query { body: Box::new(SetExpr::Select(Box::new(select))), ..nothing() }
+    Query { body: Box::new(SetExpr::Select(Box::new(select))), ..no_query() }
 }
 
 /// A table by its name.
@@ -363,8 +363,8 @@ pub(crate) fn table(name: ObjectName, alias: Option<TableAlias>) -> TableFactor 
     }
 }
 
-/// A query without anything.
-fn nothing() -> Query {
+/// A query without rows or columns.
+pub(crate) fn no_query() -> Query {
     Query {
         with: None,
         body: Box::new(SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() })),

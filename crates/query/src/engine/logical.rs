@@ -5,7 +5,7 @@ use super::{Engine, again, plans};
 use crate::binder::{self, BindError, Tree};
 use crate::statement::Query;
 use crate::tables::{QueryTables, full_name};
-use crate::{Catalog, Result, plan};
+use crate::{Catalog, Error, Result, plan};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -69,6 +69,7 @@ impl Engine {
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<(LogicalPlan, SessionState, About)> {
+        let is_only_tree = query.only_tree().is_some();
         let mut query = query.clone();
         self.pivots(state, catalog, &mut query, own).await?;
         let files = self.files(state, &mut query.ast, 0).await?;
@@ -76,10 +77,13 @@ impl Engine {
         let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
         let tables = QueryTables::new(catalog.clone(), self.fast_operators);
         let references = state.resolve_table_references(&statement)?;
-        let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
+        let of_tree = query.tree.as_deref().filter(|_| is_only_tree).map(|tree| binder::tables::names(&tree.query));
+        let references = references.iter().chain(of_tree.iter().flatten());
+        let names: Vec<String> = references.filter_map(|r| full_name(r.schema(), r.table())).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let expanded = self.pin_with_views(state, &tables, &names)?;
-        self.check_size(&statement, &expanded)?;
+        let tree = query.tree.as_deref().filter(|_| self.uses_binder || is_only_tree);
+        self.check_size(&statement, tree.filter(|_| is_only_tree), &expanded)?;
         let names_any = !own.is_empty() || names.iter().any(|name| tables.is_pinned(name));
         for (name, table) in own {
             tables.put(name, table.clone());
@@ -92,8 +96,8 @@ impl Engine {
         let names_only_tables = taken == 0 && expanded.is_empty();
         self.put_views(&state, &tables, expanded, taken).await?;
         let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let bound = match query.tree.as_deref().filter(|_| self.uses_binder) {
-            Some(tree) => self.bound(&state, &query.words.sql, tree).await?,
+        let bound = match tree {
+            Some(tree) => self.bound(&state, &query.words.sql, tree, is_only_tree).await?,
             None => None,
         };
         let logical = match bound {
@@ -118,7 +122,15 @@ impl Engine {
     }
 
     /// Returns the plan of the binder; `None` if the query has a form that the binder does not know yet.
-    async fn bound(&self, state: &SessionState, sql: &str, tree: &Tree) -> Result<Option<LogicalPlan>> {
+    ///
+    /// Such a form is an error of a query that has only the tree.
+    async fn bound(
+        &self,
+        state: &SessionState,
+        sql: &str,
+        tree: &Tree,
+        is_only_tree: bool,
+    ) -> Result<Option<LogicalPlan>> {
         let tables = binder::tables::tables(state, &tree.query).await;
         match binder::bind(state, &tables, sql, tree) {
             Ok(plan) => {
@@ -127,6 +139,10 @@ impl Engine {
             }
             Err(BindError::Unsupported(unsupported)) => {
                 self.front_end.change(|counts| *counts.unsupported.entry(unsupported.feature).or_default() += 1);
+                if is_only_tree {
+                    let error = Error::invalid(format!("{} is not supported here", unsupported.feature));
+                    return Err(error.at(unsupported.span.start as usize));
+                }
                 Ok(None)
             }
             Err(BindError::Invalid(error)) => {

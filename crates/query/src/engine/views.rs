@@ -4,6 +4,7 @@
 //! together with all others, and its plan stands where its name stood, as a sub-query would.
 
 use super::{Engine, OutputColumn, QueryResult, distinct, output_column};
+use crate::binder::Tree;
 use crate::calendar::{Buckets, Stride, Zone};
 use crate::dialect::{self, Relation, relation};
 use crate::scan::table::NativeTable;
@@ -155,7 +156,14 @@ impl Engine {
     }
 
     /// Whether a statement with the views that it names can be planned in bearable time.
-    pub(super) fn check_size(&self, statement: &PlannerStatement, views: &[Expanded]) -> Result<()> {
+    ///
+    /// `tree` is the query if only the binder plans it.
+    pub(super) fn check_size(
+        &self,
+        statement: &PlannerStatement,
+        tree: Option<&Tree>,
+        views: &[Expanded],
+    ) -> Result<()> {
         let PlannerStatement::Statement(statement) = statement else { return Ok(()) };
         let ast::Statement::Query(query) = statement.as_ref() else { return Ok(()) };
         let mut sizes = HashMap::new();
@@ -163,7 +171,11 @@ impl Engine {
             let size = plan::size(&view.query.ast, &sizes).bearable().map_err(|error| in_view(error, &view.name))?;
             sizes.insert(fold_name(&view.name), size);
         }
-        plan::size(query, &sizes).bearable().map(drop)
+        let size = match tree {
+            Some(tree) => plan::size_of_tree(&tree.query, &sizes),
+            None => plan::size(query, &sizes),
+        };
+        size.bearable().map(drop)
     }
 
     /// Puts the plan of each view in the place of its name; `taken` calls for files have their tables already.

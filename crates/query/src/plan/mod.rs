@@ -111,7 +111,7 @@ pub(crate) use row_values::{check_rows, compared_values, row_values};
 pub(crate) use sample_by::{FillValue, SampleBy, Sampling, fixed_buckets, starred};
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;
-pub(crate) use size::size;
+pub(crate) use size::{size, size_of_tree};
 pub(crate) use spanning_keys::FilterSpanningKeys;
 pub(crate) use subscripts::Subscripts;
 pub(crate) use tail::{ROWS_MAX, last_rows, limits_in_time_order};
