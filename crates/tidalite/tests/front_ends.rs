@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tidalite::{Database, DatabaseConfig, Error, FrontEndCounts, QueryOptions, Response};
 
-/// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall.
-const BOUND_MIN: u64 = 1_700;
+/// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall. Queries of statements that change
+/// rows are planned by the binder on both databases.
+const BOUND_MIN: u64 = 2_100;
 
 /// Statements whose results differ on purpose: a part of their text, and the reason.
 const DIFFERENT: &[(&str, &str)] = &[
