@@ -92,7 +92,7 @@ const DEPTH_MAX: usize = 200;
 
 /// Understands one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
-    parse_bound(sql, &[])
+    parsed(sql, Parameters::Values(Vec::new()), &|tokens, _| Ok(tokens))
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -106,14 +106,19 @@ pub(crate) fn parse_template(sql: &str) -> Result<Query> {
 
 /// As [`parse`], with values for `$1`, `$2`, …
 pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
-    let tree = syntax::tree(sql)?;
     let bound = |tokens, words: &Words| parameters::bind(tokens, values, |token| words.offset(token.span.start));
+    parsed(sql, Parameters::Values(values.to_vec()), &bound)
+}
+
+/// Understands one statement; `bound` puts the parameters into the tokens.
+fn parsed(sql: &str, parameters: Parameters, bound: BindTokens) -> Result<Statement> {
+    let tree = syntax::tree(sql)?;
     if dml::changes_rows(&tree) {
-        return change(sql, tree, Parameters::Values(values.to_vec()), &bound);
+        return change(sql, tree, parameters, bound);
     }
     let (tokens, words) = folded(sql)?;
     let tokens = bound(tokens, &words)?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(values.to_vec())))
+    Ok(with_tree(statement(tokens, words)?, tree, parameters))
 }
 
 /// Puts the values or types of parameters into tokens.
