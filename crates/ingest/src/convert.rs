@@ -97,7 +97,7 @@ fn message(column: &BatchColumn, row: usize, to: ColumnType, problem: Problem) -
 }
 
 pub(crate) fn too_deep() -> String {
-    format!("JSON is nested more than {} levels deep", json::DEPTH_MAX)
+    format!("JSON is nested more than {} levels deep", tidalite_types::jsonb::DEPTH_MAX)
 }
 
 /// The converted values; texts as views when `to` is a Symbol.

@@ -7,7 +7,6 @@ pub(crate) mod array_texts;
 pub(crate) mod arrays;
 pub mod batches;
 pub(crate) mod timestamps;
-pub(crate) mod values;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit as ArrowUnit};
 use std::collections::HashMap;

@@ -21,9 +21,10 @@ mod memory;
 mod near;
 mod operators;
 mod parquet;
-mod pivots;
+mod pivot_values;
 mod planners;
 mod plans;
+mod sampled;
 pub mod spill;
 mod stream;
 mod views;
@@ -42,6 +43,7 @@ pub use views::{Bucketing, MaterializedShape, Part, local_micros};
 
 use self::memory::{Accounted, StatementPool};
 use self::stream::{drive, rows};
+use crate::binder::dml;
 use crate::exec::in_order::ReadAhead;
 use crate::exec::sliced::batch_rows;
 use crate::functions::{self, partitions};
@@ -341,17 +343,8 @@ impl Engine {
         cancel: CancelToken,
     ) -> BoxFuture<'a, Result<QueryResult>> {
         async move {
-            let mut query = query.clone();
-            if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
-                let own = select.from.first().and_then(|own| dialect::called(&own.relation));
-                let column = |name: &&str| {
-                    let name = ast::Ident::with_quote('"', tidalite_types::schema::fold_name(name));
-                    ast::SelectItem::UnnamedExpr(ast::Expr::CompoundIdentifier(
-                        own.iter().cloned().chain([name]).collect(),
-                    ))
-                };
-                select.projection.extend(columns.iter().map(column));
-            }
+            dml::check_values(query, &|name| self.base.aggregate_functions().contains_key(name))?;
+            let query = dml::with_columns(query, columns);
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(table).fast(self.fast_operators));
             let planned = self.plan(&catalog, &query, &[(name, own)], "", &cancel).await?;
             self.start(planned, &query.words, cancel)

@@ -43,14 +43,17 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    /// Creates the error for a text that is no value of a type.
-    ///
-    /// An integer with too many digits has PostgreSQL's code for it.
-    pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
-        if matches!(type_name, "BYTE" | "SHORT" | "INT" | "LONG") && is_integer(text) {
-            let error = Error::invalid(format!("value \"{text}\" is out of range for type {type_name}"));
-            return error.about(format!("'{text}'")).with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE);
+    /// Creates the error for a text that is no value of a type of integers: out of range if it is an integer.
+    pub(crate) fn invalid_integer(type_name: &str, text: &str) -> Error {
+        if !is_integer(text) {
+            return Error::invalid_text(type_name, text);
         }
+        let error = Error::invalid(format!("value \"{text}\" is out of range for type {type_name}"));
+        error.about(format!("'{text}'")).with_code(SqlState::NUMERIC_VALUE_OUT_OF_RANGE)
+    }
+
+    /// Creates the error for a text that is no value of a type.
+    pub(crate) fn invalid_text(type_name: &str, text: &str) -> Error {
         let error = Error::invalid(format!("invalid input for type {type_name}: \"{text}\""));
         error.about(format!("'{text}")).with_code(SqlState::INVALID_TEXT_REPRESENTATION)
     }

@@ -8,6 +8,7 @@ use crate::dialect::TidaliteDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite_sql::TokenKind;
 use tidalite_types::schema::fold_name;
 
 /// Between the name of a column and that of its side.
@@ -53,6 +54,31 @@ impl Words {
                 }
                 _ => is_after_as = false,
             }
+        }
+        words
+    }
+
+    /// Reads the words of a text that the parser of [`tidalite_sql`] accepts.
+    pub(crate) fn read(sql: &str) -> Words {
+        let mut words = Words { sql: sql.to_owned(), line_starts: line_starts(sql), ..Words::default() };
+        let mut is_after_as = false;
+        for token in tidalite_sql::lexer::tokens(sql).unwrap_or_default() {
+            let written = token.span.slice(sql);
+            let (spelling, is_quoted) = match token.kind {
+                TokenKind::Word(_) => (written.to_owned(), false),
+                TokenKind::QuotedName => (written[1..written.len() - 1].replace("\"\"", "\""), true),
+                TokenKind::BacktickName => (written[1..written.len() - 1].to_owned(), true),
+                _ => {
+                    is_after_as = false;
+                    continue;
+                }
+            };
+            let folded = fold_name(&spelling);
+            if is_after_as {
+                words.aliases.insert(folded.clone(), spelling.clone());
+            }
+            is_after_as = !is_quoted && folded == "as";
+            words.spelled.entry(folded).or_insert(spelling);
         }
         words
     }

@@ -108,8 +108,6 @@ pub(crate) fn bind(
     values: &[Parameter],
     place: impl Fn(&TokenWithSpan) -> Option<usize>,
 ) -> Result<Vec<TokenWithSpan>> {
-    // Columns give the values of an INSERT their types; a cast would only keep it from its short way.
-    let is_insert = first_word(&tokens) == Some("insert");
     let is_prepare = first_word(&tokens) == Some("prepare");
     let mut out = Vec::with_capacity(tokens.len());
     let mut lists = InLists::default();
@@ -131,13 +129,13 @@ pub(crate) fn bind(
         let mut words = Vec::new();
         match value {
             // QuestDB accepts an array as the list in `x IN ($1)`.
-            Parameter::List(items) if lists.is_item => push_items(&mut words, items, is_insert),
+            Parameter::List(items) if lists.is_item => push_items(&mut words, items),
             // After some words a bracket would be a subscript.
             Parameter::List(_) => {
                 words.push(Token::make_keyword("array"));
-                push(&mut words, value, is_insert);
+                push(&mut words, value);
             }
-            _ => push(&mut words, value, is_insert),
+            _ => push(&mut words, value),
         }
         // A minus takes the word of a number behind it for its own, which must not have another sign then.
         let last =
@@ -182,7 +180,7 @@ fn first_word(tokens: &[TokenWithSpan]) -> Option<&str> {
     })
 }
 
-fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
+fn push(out: &mut Vec<Token>, value: &Parameter) {
     let text = |text: &str| Token::SingleQuotedString(text.to_owned());
     match value {
         Parameter::Null => out.push(Token::make_keyword("null")),
@@ -200,30 +198,28 @@ fn push(out: &mut Vec<Token>, value: &Parameter, is_insert: bool) {
             };
             cast(out, text(name), "double");
         }
-        Parameter::Decimal(digits) if is_insert => out.push(Token::Number(digits.clone(), false)),
         Parameter::Decimal(digits) => match decimal_type(digits) {
             Some(decimal) => cast(out, text(digits), &decimal),
             None => out.push(Token::Number(digits.clone(), false)),
         },
         Parameter::Text(value) => out.push(text(value)),
         Parameter::Bytes(value) => out.push(Token::HexStringLiteral(hex_digits(value))),
-        Parameter::Typed(value, _) | Parameter::Of(value, _) if is_insert => out.push(text(value)),
         Parameter::Of(value, of) => cast(out, text(value), of.sql_name),
         Parameter::Typed(value, column_type) => cast(out, text(value), &sql_name(*column_type)),
         Parameter::List(items) => {
             out.push(Token::LBracket);
-            push_items(out, items, is_insert);
+            push_items(out, items);
             out.push(Token::RBracket);
         }
     }
 }
 
-fn push_items(out: &mut Vec<Token>, items: &[Parameter], is_insert: bool) {
+fn push_items(out: &mut Vec<Token>, items: &[Parameter]) {
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
             out.push(Token::Comma);
         }
-        push(out, item, is_insert);
+        push(out, item);
     }
 }
 
@@ -346,7 +342,6 @@ mod tests {
             "select ''; drop table t; --', -5, ''; drop table t; --'"
         );
         assert_eq!(bound("select $3", &values).unwrap().to_lowercase(), "select cast('2020-01-01'asdate)");
-        assert_eq!(bound("insert into t values ($3)", &values).unwrap(), "insert into t values ('2020-01-01')");
         assert_eq!(bound("select '$1', \"$1\"", &values).unwrap(), "select '$1', \"$1\"");
     }
 

@@ -165,16 +165,27 @@ pub struct Query {
 }
 
 impl Query {
-    /// Whether it is a list of values.
-    #[must_use]
-    pub fn is_values(&self) -> bool {
-        matches!(*self.ast.body, ast::SetExpr::Values(_))
+    /// Creates a query that only the binder plans: `ast` has no rows, which no statement can contain.
+    pub(crate) fn of_tree(words: Arc<Words>, tree: Tree) -> Query {
+        Query { ast: Box::new(crate::dialect::no_query()), tail: None, words, tree: Some(Arc::new(tree)) }
     }
 
-    /// The rows of a list of constants, which need no planning; `types` are those of the columns they are for.
+    /// Returns the tree of a query that only the binder plans.
+    pub(crate) fn only_tree(&self) -> Option<&Tree> {
+        let is_empty = matches!(&*self.ast.body, ast::SetExpr::Values(values) if values.rows.is_empty());
+        self.tree.as_deref().filter(|_| is_empty)
+    }
+
+    /// Returns true for VALUES.
+    pub(crate) fn is_values(&self) -> bool {
+        let is_values = |tree: &Tree| matches!(tree.query.body, tidalite_sql::ast::Body::Values(_));
+        self.only_tree().is_some_and(is_values)
+    }
+
+    /// Returns the rows of VALUES that are constants; `types` are the types of the columns that the rows are for.
     #[must_use]
-    pub fn literal_rows(&self, types: &[ColumnType]) -> Option<RecordBatch> {
-        crate::door::values::literal_rows(&self.ast, types)
+    pub fn constant_rows(&self, types: &[ColumnType]) -> Option<RecordBatch> {
+        crate::binder::dml::constants::constant_rows(self.only_tree()?, types)
     }
 }
 

@@ -11,7 +11,7 @@ mod time;
 pub use strip::{Marks, Strips};
 pub use style::Style;
 
-use crate::digits::{push_hex, push_i64, push_uuid};
+use crate::digits::{push_i64, push_uuid};
 use crate::json::push_str;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, ListArray,
@@ -26,6 +26,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use number::{push_f32, push_f64};
 use tidalite::types::Interval;
 use tidalite::types::TimeUnit as Unit;
+use tidalite::types::text::push_hex;
 use time::Minute;
 
 /// The values of one column of one batch.

@@ -1,6 +1,8 @@
 //! Digits as every protocol writes them: whole numbers, days, times of day, bytes in hex; and what is significant of
 //! a double. What protocols write differently (eras, exponents, how many decimals) is theirs.
 
+use tidalite::types::text::push_hex;
+
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -63,15 +65,6 @@ pub fn push_fraction(out: &mut Vec<u8>, fraction: i64, per_second: i64, is_short
     let text = [b'.', b'0' + (nanos / 100_000_000 % 10) as u8, b, c, d, e, f, g, h, i];
     let shown = if is_short { text.iter().rposition(|digit| *digit != b'0').unwrap_or(0) } else { digits };
     push_first(out, &text, shown + 1);
-}
-
-pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(2 * bytes.len());
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
-    }
 }
 
 /// `11111111-2222-3333-4444-555555555555`.
@@ -150,7 +143,6 @@ mod tests {
 
     #[test]
     fn bytes_are_two_digits_each() {
-        assert_eq!(text(|out| push_hex(out, &[0, 15, 0xa0, 255])), "000fa0ff");
         let uuid: Vec<u8> = (0..16).collect();
         assert_eq!(text(|out| push_uuid(out, &uuid)), "00010203-0405-0607-0809-0a0b0c0d0e0f");
     }

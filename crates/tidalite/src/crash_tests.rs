@@ -285,7 +285,7 @@ fn story() -> Vec<Step> {
         change("c", 2, None),
         drop_table("d"),
         Step::Rows(vec![("d", rows(7000, 4, hour)), ("a", rows(8000, 1, 1))]),
-        Step::Command(Command::DropColumn { table: "c".into(), column: "symbol".into() }),
+        Step::Command(Command::DropColumn { table: "c".into(), column: "symbol".into(), if_exists: false }),
         Step::Command(Command::AddColumn {
             table: "a".into(),
             column: "more".into(),

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tidalite::{Database, DatabaseConfig, Error, FrontEndCounts, QueryOptions, Response};
 
-/// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall.
-const BOUND_MIN: u64 = 1_700;
+/// Queries of `tests/slt` that the binder plans, at least: its coverage must not fall. Queries of statements that change
+/// rows are planned by the binder on both databases.
+const BOUND_MIN: u64 = 2_100;
 
 /// Statements whose results differ on purpose: a part of their text, and the reason.
 const DIFFERENT: &[(&str, &str)] = &[
@@ -28,17 +29,28 @@ const DIFFERENT: &[(&str, &str)] = &[
     ("ROW WITH TIES", "FETCH takes WITH TIES"),
     ("ROWS WITH TIES", "FETCH takes WITH TIES"),
     ("isOrdered(y) OVER (ORDER BY ts ROWS 1 PRECEDING)", "the order of a window is an order of rows"),
+    ("lag(v, 1, 2.0)", "the value and the default have a common type, as in PostgreSQL"),
+    ("lag(v, 1, 1.5)", "the value and the default have a common type, as in PostgreSQL"),
+    ("DECLARE @a := 1 + 1", "the column is named as it is written, with the variable"),
+    ("array(SELECT", "the column is named `array`, as in PostgreSQL"),
     ("(x, y) IN (SELECT a, b - 3 FROM q)", "the column is named as it is written, without an alias in the sub-query"),
 ];
 
 /// Files with statements for which the first front end returns wrong results or errors.
 const NOT_COMPARED: &[&str] = &[
+    "argument_types.slt",
     "array_casts.slt",
+    "declare.slt",
+    "forms.slt",
     "found_by_generator.slt",
     "frames.slt",
+    "horizon_join.slt",
+    "json_documents.slt",
     "literal_types.slt",
     "number_types.slt",
+    "pivot.slt",
     "postgres_edges.slt",
+    "real_numbers.slt",
     "rows.slt",
 ];
 

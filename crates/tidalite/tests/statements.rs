@@ -587,3 +587,60 @@ async fn rows_come_in_order_of_time_from_segments_and_staging() {
     }
     assert_eq!(db.number("SELECT count(*) FROM t").await, 600_000);
 }
+
+/// The values of a PIVOT are read while the statement is planned, which stops as its rows do.
+#[tokio::test]
+async fn values_of_a_pivot_stop_at_the_timeout() {
+    let db = open();
+    let started = Instant::now();
+    let sql = format!("SELECT * FROM (SELECT 1 AS x) PIVOT (sum(x) FOR x IN ({MANY}))");
+    let options = QueryOptions { timeout: Some(Duration::from_millis(50)), ..QueryOptions::default() };
+    let Err(error) = db.database.execute(&sql, options).await else { panic!("it takes longer") };
+    assert!(error.message.contains("statement timeout of 50 ms"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(db.database.activity().is_empty());
+}
+
+#[tokio::test]
+async fn columns_of_a_pivot_are_described_as_they_are_returned() {
+    let db = open();
+    db.run("CREATE TABLE t (k SYMBOL, v LONG)").await;
+    db.run("INSERT INTO t VALUES ('b', 1), ('a', 2), ('c', 3), ('a', 4)").await;
+    let sql = "SELECT * FROM t PIVOT (sum(v) FOR k IN (SELECT DISTINCT k FROM t))";
+    for expected in [&["a", "b", "c"][..], &["a", "b", "c", "d"]] {
+        let described = db.database.describe(sql, Vec::new(), QueryOptions::default()).await.expect(sql);
+        let (columns, _) = described.columns.expect("a query has columns");
+        let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        assert_eq!(names, expected);
+        let returned: Vec<_> = db.rows(sql).await.columns.iter().map(|column| column.name.clone()).collect();
+        assert_eq!(returned, expected);
+        db.run("INSERT INTO t VALUES ('d', 5)").await;
+    }
+}
+
+#[tokio::test]
+async fn files_are_tables() {
+    let db = open();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("a.csv"), "k;v\nx;1\ny;2\n").expect("a file");
+    std::fs::write(path("b.csv"), "k;v\nz;4\n").expect("a file");
+    let (a, b, both) = (path("a.csv"), path("b.csv"), path("*.csv"));
+    for (sql, expected) in [
+        (format!("SELECT sum(v) FROM read_csv('{a}')"), 3),
+        (format!("SELECT sum(f.v) FROM read_csv('{both}', delim => ';') AS f"), 7),
+        (format!("SELECT sum(v) FROM read_csv(['{a}', '{b}'], header = true)"), 7),
+        (format!("SELECT sum(v) FROM '{a}'"), 3),
+        (format!("SELECT sum(l.v * r.v) FROM '{a}' l CROSS JOIN read_csv('{b}') r"), 12),
+        (format!("WITH f AS (SELECT * FROM '{both}') SELECT sum(v) FROM f"), 7),
+        (format!("SELECT (SELECT max(v) FROM '{a}') + min(v) FROM '{b}'"), 6),
+    ] {
+        assert_eq!(db.number(&sql).await, expected, "{sql}");
+    }
+    db.run(&format!("CREATE VIEW v AS SELECT * FROM '{both}'")).await;
+    assert_eq!(db.number("SELECT sum(v) FROM v").await, 7);
+    let error = db.error(&format!("SELECT * FROM '{}'", path("nothing.csv"))).await;
+    assert!(error.message.ends_with(&format!("no files found at file://{}", path("nothing.csv"))), "{error}");
+    let error = db.error("SELECT * FROM 'nothing'").await;
+    assert_eq!(error.message, "table \"nothing\" does not exist");
+}

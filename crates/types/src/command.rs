@@ -27,6 +27,7 @@ pub enum Command {
     DropColumn {
         table: String,
         column: String,
+        if_exists: bool,
     },
     RenameColumn {
         table: String,

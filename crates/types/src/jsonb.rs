@@ -12,7 +12,7 @@ const EXPONENT_MAX: usize = 40;
 
 /// Why a text is no JSONB value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum JsonbError {
     /// The text is not JSON by RFC 8259.
     Syntax,
     /// The text is nested more than [`DEPTH_MAX`] levels deep.
@@ -23,14 +23,14 @@ pub enum Refused {
 ///
 /// # Errors
 /// The text is no JSON, nested too deep, or has a string with `\u0000` or half of a surrogate pair.
-pub fn normalized(text: &str) -> Result<String, Refused> {
+pub fn normalize(text: &str) -> Result<String, JsonbError> {
     let mut reader = Reader { text, at: 0, is_too_deep: false };
     let mut out = String::with_capacity(text.len());
     let is_whole = reader.value(&mut out, 0).is_some() && reader.at == text.len();
     match is_whole {
         true => Ok(out),
-        false if reader.is_too_deep => Err(Refused::Depth),
-        false => Err(Refused::Syntax),
+        false if reader.is_too_deep => Err(JsonbError::Depth),
+        false => Err(JsonbError::Syntax),
     }
 }
 
@@ -201,11 +201,12 @@ impl<'a> Reader<'a> {
         let mut exponent = Some(0_i64);
         if matches!(self.peek(), Some(b'e' | b'E')) {
             self.at += 1;
-            let is_small = self.token("-").is_some();
-            if !is_small {
+            let is_negative_exponent = self.token("-").is_some();
+            if !is_negative_exponent {
                 let _ = self.token("+");
             }
-            exponent = self.digits()?.parse::<i64>().ok().map(|digits| if is_small { -digits } else { digits });
+            exponent =
+                self.digits()?.parse::<i64>().ok().map(|digits| if is_negative_exponent { -digits } else { digits });
         }
         match exponent.filter(|exponent| exponent.unsigned_abs() <= EXPONENT_MAX as u64) {
             Some(exponent) => push_number(out, is_negative, whole, fraction, exponent),
@@ -241,18 +242,21 @@ fn push_number(out: &mut String, is_negative: bool, whole: &str, fraction: &str,
 
 fn push_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') {
+        out.push_str(&rest[..at]);
+        match rest.as_bytes()[at] {
+            byte @ (b'"' | b'\\') => out.extend(['\\', char::from(byte)]),
+            0x08 => out.push_str("\\b"),
+            0x0c => out.push_str("\\f"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            byte => out.push_str(&format!("\\u{byte:04x}")),
         }
+        rest = &rest[at + 1..];
     }
+    out.push_str(rest);
     out.push('"');
 }
 
@@ -292,7 +296,7 @@ mod tests {
             ("-0e2", "0"),
             ("5e-0", "5"),
         ] {
-            assert_eq!(normalized(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(normalize(text).as_deref(), Ok(expected), "{text}");
         }
     }
 
@@ -319,18 +323,18 @@ mod tests {
             "[",
             "\"",
         ] {
-            assert_eq!(normalized(text), Err(Refused::Syntax), "{text}");
+            assert_eq!(normalize(text), Err(JsonbError::Syntax), "{text}");
         }
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(normalized(&nested(DEPTH_MAX)), Ok(nested(DEPTH_MAX)));
-        assert_eq!(normalized(&nested(DEPTH_MAX + 1)), Err(Refused::Depth));
-        assert_eq!(normalized("1e41"), Ok("1e41".to_owned()));
-        assert_eq!(normalized("1e99999999999999999999"), Ok("1e99999999999999999999".to_owned()));
+        assert_eq!(normalize(&nested(DEPTH_MAX)), Ok(nested(DEPTH_MAX)));
+        assert_eq!(normalize(&nested(DEPTH_MAX + 1)), Err(JsonbError::Depth));
+        assert_eq!(normalize("1e41"), Ok("1e41".to_owned()));
+        assert_eq!(normalize("1e99999999999999999999"), Ok("1e99999999999999999999".to_owned()));
     }
 
     #[test]
     fn a_normalized_text_stays() {
-        let text = normalized(r#"{"é\"": [1.0, -2e3, "\u001f"], "": null}"#).unwrap();
-        assert_eq!(normalized(&text), Ok(text.clone()));
+        let text = normalize(r#"{"é\"": [1.0, -2e3, "\u001f"], "": null}"#).unwrap();
+        assert_eq!(normalize(&text), Ok(text.clone()));
     }
 }

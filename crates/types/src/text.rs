@@ -1,7 +1,5 @@
 //! Texts of values that PostgreSQL defines: items of arrays, bytes as hexadecimal digits.
 
-use std::fmt::Write;
-
 /// Puts the item of an array that begins at `start` of `out` in quotes, if it would be read as something else without.
 ///
 /// ```
@@ -32,11 +30,18 @@ pub fn quote_array_item(out: &mut Vec<u8>, start: usize) {
 /// Returns two lower-case hexadecimal digits for each byte.
 #[must_use]
 pub fn hex_digits(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
-        // Writing to a String never fails.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    bytes.iter().flat_map(|byte| hex_pair(*byte)).map(char::from).collect()
+}
+
+/// Appends two lower-case hexadecimal digits for each byte.
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(2 * bytes.len());
+    bytes.iter().for_each(|byte| out.extend(hex_pair(*byte)));
+}
+
+fn hex_pair(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)])
 }
 
 #[cfg(test)]
@@ -67,5 +72,8 @@ mod tests {
     fn digits_of_bytes() {
         assert_eq!(hex_digits(&[0, 0x0f, 0xff]), "000fff");
         assert_eq!(hex_digits(&[]), "");
+        let mut out = b"x".to_vec();
+        push_hex(&mut out, &[0, 0x0f, 0xff]);
+        assert_eq!(out, b"x000fff");
     }
 }

@@ -47,8 +47,11 @@ fn plan(catalog: &Catalog, command: Command) -> Result<Vec<Op>> {
             push_column(&mut schema, &column, column_type)?;
             set(id, schema)
         }
-        Command::DropColumn { table, column } => {
+        Command::DropColumn { table, column, if_exists } => {
             let (id, mut schema) = find(catalog, &table)?;
+            if if_exists && schema.column(&column).is_none() {
+                return Ok(Vec::new());
+            }
             let column = find_column(&schema, &column)?;
             if schema.designated == Some(column) {
                 return Err(Error::invalid(format!(

@@ -195,7 +195,8 @@ fn no_table_is_without_columns() {
     assert_eq!(catalog.id_of("t"), None);
     create(&mut catalog, &[("a", ColumnType::Long), ("b", ColumnType::Long)], None);
     let drop = |catalog: &mut Catalog, column: &str| {
-        commit_command(catalog, Command::DropColumn { table: "t".to_owned(), column: column.to_owned() })
+        let command = Command::DropColumn { table: "t".to_owned(), column: column.to_owned(), if_exists: false };
+        commit_command(catalog, command)
     };
     drop(&mut catalog, "a").unwrap();
     let error = drop(&mut catalog, "b").unwrap_err();

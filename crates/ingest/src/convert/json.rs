@@ -1,10 +1,7 @@
 //! Validates JSON by RFC 8259. The text itself is stored.
 
 use super::problem::Problem;
-
-/// Arrays and objects within each other; deeper ones would take the stack. `door::batches` of the crate `query` has the
-/// same limit.
-pub(super) const DEPTH_MAX: usize = 256;
+use tidalite_types::jsonb::DEPTH_MAX;
 
 /// # Errors
 /// The text is not JSON, or nested more than [`DEPTH_MAX`] levels deep.

@@ -59,9 +59,9 @@ pub(super) fn jsonb_of(column: &BatchColumn) -> Result<Views, Failure> {
 
 /// Returns the text of a JSONB value.
 pub(crate) fn jsonb(text: &str) -> Result<String, Problem> {
-    jsonb::normalized(text).map_err(|refused| match refused {
-        jsonb::Refused::Syntax => Problem::Syntax,
-        jsonb::Refused::Depth => Problem::Depth,
+    jsonb::normalize(text).map_err(|error| match error {
+        jsonb::JsonbError::Syntax => Problem::Syntax,
+        jsonb::JsonbError::Depth => Problem::Depth,
     })
 }
 

@@ -4,7 +4,7 @@ use super::names::folded;
 use super::order::{out_of_list, position};
 use super::scope::Place;
 use super::select::{Clauses, aliases};
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -14,6 +14,9 @@ use std::collections::HashMap;
 use tidalite_sql::ast::{self, ExprKind, GroupBy, GroupItem};
 use tidalite_types::SqlState;
 
+/// The maximum number of members of CUBE, each of which doubles the number of sets.
+const CUBE_MAX: usize = 12;
+
 impl Binder<'_> {
     /// Binds GROUP BY; `items` is the SELECT list.
     pub(super) fn groups(&self, clause: &GroupBy, items: &[Expr], place: Place) -> Result<Vec<Expr>> {
@@ -22,40 +25,68 @@ impl Binder<'_> {
                 let is_key = |item: &&Expr| find_aggregate_exprs(std::iter::once(*item)).is_empty();
                 Ok(items.iter().filter(is_key).map(|item| item.clone().unalias()).collect())
             }
-            GroupBy::Items(keys) => keys.iter().map(|key| self.group(key, items, place)).collect(),
+            GroupBy::Items(keys) => {
+                let groups = keys.iter().map(|key| self.group(key, items, place)).collect::<Result<Vec<_>>>()?;
+                Ok(groups.into_iter().flatten().collect())
+            }
         }
     }
 
-    fn group(&self, item: &GroupItem, items: &[Expr], place: Place) -> Result<Expr> {
-        let single = |sets: &[Vec<ast::Expr>]| -> Result<Vec<Expr>> {
-            let one = |set: &Vec<ast::Expr>| match set.as_slice() {
-                [key] => self.group_key(key, items, place),
-                [first, ..] => unsupported("ROLLUP or CUBE of several columns together", first.span),
-                [] => unsupported("empty set of ROLLUP or CUBE", place_span(sets)),
-            };
-            sets.iter().map(one).collect()
-        };
-        Ok(match item {
-            GroupItem::Expr(key) => self.group_key(key, items, place)?,
-            GroupItem::Rollup(sets) => Expr::GroupingSet(GroupingSet::Rollup(single(sets)?)),
-            GroupItem::Cube(sets) => Expr::GroupingSet(GroupingSet::Cube(single(sets)?)),
-            GroupItem::Sets(sets) => {
-                let sets = sets.iter().map(|set| self.grouping_set(set, items, place)).collect::<Result<Vec<_>>>()?;
-                Expr::GroupingSet(GroupingSet::GroupingSets(sets))
+    fn group(&self, item: &GroupItem, items: &[Expr], place: Place) -> Result<Vec<Expr>> {
+        let own = |set: GroupingSet| Ok(vec![Expr::GroupingSet(set)]);
+        match item {
+            GroupItem::Expr(key) => Ok(vec![self.group_key(key, items, place)?]),
+            GroupItem::Empty => Ok(Vec::new()),
+            GroupItem::Set(keys) => self.group_keys(keys, items, place),
+            GroupItem::Rollup(sets) if are_single(sets) => {
+                own(GroupingSet::Rollup(self.group_keys(sets.iter().flatten(), items, place)?))
             }
-            GroupItem::Empty | GroupItem::Set(_) => {
-                return unsupported("set of columns in GROUP BY", place_span(&[]));
+            GroupItem::Cube(sets) if are_single(sets) => {
+                own(GroupingSet::Cube(self.group_keys(sets.iter().flatten(), items, place)?))
+            }
+            sets => own(GroupingSet::GroupingSets(self.grouping_sets(sets, items, place)?)),
+        }
+    }
+
+    fn group_keys<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k ast::Expr>,
+        items: &[Expr],
+        place: Place,
+    ) -> Result<Vec<Expr>> {
+        keys.into_iter().map(|key| self.group_key(key, items, place)).collect()
+    }
+
+    /// Returns the sets that an item of GROUPING SETS stands for.
+    fn grouping_sets(&self, item: &GroupItem, items: &[Expr], place: Place) -> Result<Vec<Vec<Expr>>> {
+        let parts = |sets: &[Vec<ast::Expr>]| {
+            sets.iter().map(|set| self.group_keys(set, items, place)).collect::<Result<Vec<_>>>()
+        };
+        let together = |sets: &mut dyn Iterator<Item = &Vec<Expr>>| sets.flatten().cloned().collect::<Vec<Expr>>();
+        Ok(match item {
+            GroupItem::Empty => vec![Vec::new()],
+            GroupItem::Expr(key) => vec![vec![self.group_key(key, items, place)?]],
+            GroupItem::Set(keys) => vec![self.group_keys(keys, items, place)?],
+            GroupItem::Rollup(sets) => {
+                let parts = parts(sets)?;
+                (0..=parts.len()).rev().map(|count| together(&mut parts[..count].iter())).collect()
+            }
+            GroupItem::Cube(sets) => {
+                let parts = parts(sets)?;
+                if parts.len() > CUBE_MAX {
+                    return Err(Error::invalid(format!("CUBE takes at most {CUBE_MAX} columns")).into());
+                }
+                let is_in = |set: usize, at: usize| set >> (parts.len() - 1 - at) & 1 == 1;
+                let of = |set: usize| {
+                    together(&mut parts.iter().enumerate().filter(|(at, _)| is_in(set, *at)).map(|(_, part)| part))
+                };
+                (0..1_usize << parts.len()).rev().map(of).collect()
+            }
+            GroupItem::Sets(sets) => {
+                let sets = sets.iter().map(|set| self.grouping_sets(set, items, place)).collect::<Result<Vec<_>>>()?;
+                sets.into_iter().flatten().collect()
             }
         })
-    }
-
-    fn grouping_set(&self, item: &GroupItem, items: &[Expr], place: Place) -> Result<Vec<Expr>> {
-        match item {
-            GroupItem::Empty => Ok(Vec::new()),
-            GroupItem::Expr(key) => Ok(vec![self.group_key(key, items, place)?]),
-            GroupItem::Set(keys) => keys.iter().map(|key| self.group_key(key, items, place)).collect(),
-            _ => unsupported("ROLLUP or CUBE within GROUPING SETS", place_span(&[])),
-        }
     }
 
     /// Binds a key: a position of the SELECT list, a column, a SELECT alias, or an expression.
@@ -100,8 +131,9 @@ fn item_at(key: &ast::Expr, items: &[Expr], clause: &str) -> Result<Option<Expr>
     }
 }
 
-fn place_span(sets: &[Vec<ast::Expr>]) -> tidalite_sql::Span {
-    sets.iter().flatten().next().map(|key| key.span).unwrap_or_default()
+/// Returns true if each member of ROLLUP or CUBE is one key.
+fn are_single(sets: &[Vec<ast::Expr>]) -> bool {
+    sets.iter().all(|set| set.len() == 1)
 }
 
 /// Expressions that a plan has computed, and the columns that hold them.
@@ -155,7 +187,7 @@ pub(super) fn grouped(input: LogicalPlan, clauses: Clauses, aggregates: Vec<Expr
 }
 
 /// Gives an expression an alias if another one has the name that it would have as a column: names omit casts.
-fn named_apart(expr: Expr, names: &mut HashMap<String, Expr>) -> Expr {
+pub(super) fn named_apart(expr: Expr, names: &mut HashMap<String, Expr>) -> Expr {
     if matches!(expr, Expr::Column(_) | Expr::GroupingSet(_)) {
         return expr;
     }
@@ -221,7 +253,7 @@ fn check(rebase: &Rebase, clauses: &Clauses) -> Result<()> {
     Ok(())
 }
 
-fn not_grouped(column: &Column) -> Error {
+pub(super) fn not_grouped(column: &Column) -> Error {
     let name = column.flat_name();
     Error::invalid(format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"))
         .about(column.name.clone())

@@ -4,9 +4,9 @@ use super::names::folded;
 use super::number_types::typed_items;
 use super::operators::text;
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
-use crate::functions::array_part;
-use crate::plan::with_times;
+use super::{Binder, Result};
+use crate::functions::{array_part, json};
+use crate::plan::{chosen_texts_alike, with_times};
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, lit};
 use std::sync::Arc;
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, ExprKind, Ident, Literal, Subscript};
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, pg_type};
 
 /// Rows within rows: the stock planner derives the type of a row twice at each level.
 const ROW_LEVELS_MAX: usize = 10;
@@ -41,15 +41,24 @@ fn with_typed_nulls(items: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
 }
 
 /// Returns the type of an array of JSON documents.
-fn document_list(item: &Field) -> Option<FieldRef> {
+pub(super) fn document_list(item: &Field) -> Option<FieldRef> {
     match door::column_type(item) {
         Some(ColumnType::Json | ColumnType::Jsonb) => door::array_field(item).map(Arc::new),
         _ => None,
     }
 }
 
+/// Returns the function that gives an element of an array of JSON documents its type.
+fn document_function(array: &Field) -> Option<&'static str> {
+    match door::pg_type(array) {
+        of if of.oid == pg_type::JSON.array => Some(json::AS_JSON),
+        of if of.oid == pg_type::JSONB.array => Some(json::AS_JSONB),
+        _ => None,
+    }
+}
+
 /// Gives an array its type, if that is one of JSON documents.
-fn of_documents(array: Expr, field: Option<FieldRef>) -> Expr {
+pub(super) fn with_document_type(array: Expr, field: Option<FieldRef>) -> Expr {
     match field {
         Some(field) => Expr::Cast(Cast::new_from_field(Box::new(array), field)),
         None => array,
@@ -67,18 +76,19 @@ impl Binder<'_> {
     }
 
     pub(super) fn array_of(&self, items: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
-        let items = with_typed_nulls(items, schema)?;
+        let mut items = with_typed_nulls(items, schema)?;
+        chosen_texts_alike(items.iter_mut().collect(), schema)?;
         let documents = items.first().map(|item| item.to_field(schema)).transpose()?;
         let documents = documents.and_then(|(_, field)| document_list(&field));
         let mut items = typed_items(items, schema)?;
         items = with_times(&items, schema).unwrap_or(items);
         for planner in self.state.expr_planners() {
             match planner.plan_array_literal(items, schema)? {
-                PlannerResult::Planned(expr) => return Ok(of_documents(expr, documents)),
+                PlannerResult::Planned(expr) => return Ok(with_document_type(expr, documents)),
                 PlannerResult::Original(original) => items = original,
             }
         }
-        unsupported("array", Span::default())
+        Err(Error::internal("an array was not planned").into())
     }
 
     /// Binds `(a, b)` as a struct.
@@ -94,7 +104,7 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => values = original,
             }
         }
-        unsupported("row", span)
+        Err(Error::internal("a row was not planned").into())
     }
 
     /// Binds `x[1]`, `x[1:2, 3]`, `x['part']`.
@@ -126,14 +136,23 @@ impl Binder<'_> {
                 GetFieldAccess::ListRange { start: Box::new(start), stop: Box::new(stop), stride }
             }
         };
+        let document = match &access {
+            GetFieldAccess::ListIndex { .. } => document_function(&value.to_field(&place.scope.schema)?.1),
+            _ => None,
+        };
         let mut raw = RawFieldAccessExpr { expr: value, field_access: access };
         for planner in self.state.expr_planners() {
             match planner.plan_field_access(raw, &place.scope.schema)? {
-                PlannerResult::Planned(expr) => return Ok(expr),
+                PlannerResult::Planned(expr) => {
+                    return match document {
+                        Some(name) => self.scalar_call(name, vec![expr]),
+                        None => Ok(expr),
+                    };
+                }
                 PlannerResult::Original(original) => raw = original,
             }
         }
-        unsupported("subscript", Span::default())
+        Err(Error::internal("a subscript was not planned").into())
     }
 
     fn bounds(&self, lower: Option<&ast::Expr>, upper: Option<&ast::Expr>, place: Place) -> Result<(Expr, Expr)> {

@@ -1,19 +1,21 @@
 //! The last steps of a SELECT: projection, DISTINCT and DISTINCT ON, ORDER BY.
 
+use super::Result;
 use super::order::output_column;
 use super::select::Clauses;
-use super::{Result, unsupported};
+use crate::Error;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, UnnestOptions};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
-use tidalite_sql::{Span, ast};
+use tidalite_sql::ast;
 
 /// Plans the SELECT list over rows that are grouped and windowed.
 pub(super) fn projected(input: LogicalPlan, clauses: Clauses, distinct: Option<&ast::Distinct>) -> Result<LogicalPlan> {
     let elsewhere =
         clauses.having.iter().chain(&clauses.qualify).chain(&clauses.on).chain(clauses.groups.iter().flatten());
     if elsewhere.chain(clauses.order.iter().map(|key| &key.expr)).any(has_unnest) {
-        return unsupported("unnest in another clause than the SELECT list", Span::default());
+        let error = Error::invalid("set-returning functions are allowed only in the SELECT list and in FROM");
+        return Err(error.about("unnest").into());
     }
     let Clauses { items, order, on, .. } = clauses;
     let (input, items) = unnested(input, items)?;
@@ -87,7 +89,8 @@ pub(super) fn unnested(input: LogicalPlan, items: Vec<Expr>) -> Result<(LogicalP
         replaced.push(done.data()?);
     }
     if is_nested {
-        return unsupported("unnest within unnest", Span::default());
+        let error = Error::invalid("unnest within unnest is not supported").about("unnest");
+        return Err(error.with_hint("unnest twice: SELECT unnest(a) FROM (SELECT unnest(x) AS a …)").into());
     }
     if arrays.is_empty() {
         return Ok((input, replaced));

@@ -1,17 +1,19 @@
 //! Expressions.
 
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
+use crate::Error;
 use crate::dialect::halves;
 use crate::functions::value_texts;
 use crate::functions::zones::AT_TIME_ZONE;
-use crate::plan::{text_as, texts_alike};
+use crate::plan::{chosen_texts_alike, text_as, texts_alike};
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{Between, Case, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, BinaryOperator, CastKind, ExprKind, TypeName, WhenThen};
+use tidalite_types::{ErrorKind, SqlState};
 
 /// A chain of more operands of AND and OR becomes a balanced tree: the time to plan grows with its height.
 const CHAIN_MAX: usize = 17;
@@ -24,9 +26,9 @@ impl Binder<'_> {
             ExprKind::Column(name) => self.column(name, place),
             ExprKind::Literal(literal) => self.literal(literal, span),
             ExprKind::Parameter(number) => self.parameter(*number, span),
-            ExprKind::Variable(_) => unsupported("variable", span),
+            ExprKind::Variable(name) => Err(super::declare::unknown(name).into()),
             ExprKind::Typed { data_type, text } => self.typed_text(data_type, text),
-            ExprKind::Interval(interval) => self.interval(interval, span),
+            ExprKind::Interval(interval) => self.interval(interval, place, span),
             ExprKind::Unary { op, operand } => self.unary(*op, operand, place, span),
             ExprKind::Binary { left, op, right } => self.binary(left, *op, right, place, span),
             ExprKind::And(list) => joined(self.exprs(list, place)?, Expr::and),
@@ -55,19 +57,25 @@ impl Binder<'_> {
                     let args = vec![self.expr(zone, place)?, self.expr(operand, place)?];
                     self.scalar_call(AT_TIME_ZONE, args)
                 }
-                None => unsupported("AT LOCAL", span),
+                None => {
+                    let error = Error::invalid("AT LOCAL is not supported").with_hint("write AT TIME ZONE 'zone'");
+                    Err(error.at(span.start as usize).into())
+                }
             },
             ExprKind::Function(call) => self.function(call, place, span),
             ExprKind::Special(call) => self.special(call, place, span),
             ExprKind::Exists(query) => self.exists(query, false, place),
             ExprKind::Subquery(query) => self.scalar_query(query, place),
-            ExprKind::ArrayQuery(_) => unsupported("ARRAY of a query", span),
+            ExprKind::ArrayQuery(query) => self.array_of_query(query, place),
             ExprKind::Array(items) => self.array(items, place),
             ExprKind::Row(values) => self.row(values, place, span),
-            ExprKind::Dictionary { .. } => unsupported("MAP", span),
+            ExprKind::Dictionary { is_map, entries } => self.dictionary(*is_map, entries, place, span),
             ExprKind::Subscript { operand, subscripts } => self.subscripts(operand, subscripts, place),
             ExprKind::Field { operand, name } => self.field(operand, name, place),
-            ExprKind::Default => unsupported("DEFAULT", span),
+            ExprKind::Default => {
+                let error = Error::invalid("DEFAULT is not allowed in this context");
+                Err(error.with_code(SqlState::SYNTAX_ERROR).at(span.start as usize).into())
+            }
         }
     }
 
@@ -97,11 +105,6 @@ impl Binder<'_> {
             return Err(crate::Error::internal(format!("function {name} is not registered")).into());
         };
         Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
-    }
-
-    /// Returns the text between two operands.
-    fn between_spans(&self, left: Span, right: Span) -> &str {
-        self.text.get(left.end as usize..right.start as usize).unwrap_or_default()
     }
 
     fn between(
@@ -146,7 +149,7 @@ impl Binder<'_> {
             }
         }
         let results = branches.iter_mut().map(|(_, then)| then).chain(&mut otherwise);
-        texts_alike(results.map(AsMut::as_mut).collect(), schema)?;
+        chosen_texts_alike(results.map(AsMut::as_mut).collect(), schema)?;
         Ok(Expr::Case(Case::new(operand, branches, otherwise)))
     }
 
@@ -197,7 +200,8 @@ impl Binder<'_> {
         if BY_BYTES.contains(&name.as_str()) {
             return self.expr(operand, place);
         }
-        unsupported("collation", collation.span)
+        let error = Error::new(ErrorKind::NotFound, format!("collation \"{name}\" does not exist")).about(name);
+        Err(error.with_code(SqlState::UNDEFINED_OBJECT).at(collation.span.start as usize).into())
     }
 
     fn binary(
@@ -215,27 +219,24 @@ impl Binder<'_> {
             let path = Expr::Literal(ScalarValue::Utf8(Some(path)), None);
             return self.scalar_call(name, vec![self.expr(left, place)?, path]);
         }
+        if let Some(name) = super::operators::json_path_function(op) {
+            return self.scalar_call(name, vec![self.expr(left, place)?, self.expr(right, place)?]);
+        }
         if let (ExprKind::Row(values), ExprKind::Subquery(query)) = (&left.kind, &right.kind) {
             return self.row_and_query(values, super::operators::comparison(op)?, query, place);
         }
         // Additions in a row are nested to the left, thousands of levels deep.
         let mut chain = vec![(op, right, span)];
         let mut first = left;
-        super::operators::check_precedence(op, [left, right])?;
         while let ExprKind::Binary { left, op, right } = &first.kind
             && !matches!(op, BinaryOperator::Arrow | BinaryOperator::LongArrow)
+            && super::operators::json_path_function(*op).is_none()
         {
-            super::operators::check_precedence(*op, [left, right])?;
             chain.push((*op, right, first.span));
             first = left;
         }
         let mut value = self.expr(first, place)?;
-        let mut left_span = first.span;
         for (op, right, span) in chain.into_iter().rev() {
-            if op == BinaryOperator::Power && self.between_spans(left_span, right.span).contains("**") {
-                return unsupported("power by **", span);
-            }
-            left_span = span;
             let right = self.expr(right, place)?;
             value = self.operator(op, value, right, &place.scope.schema, span)?;
         }

@@ -1,12 +1,14 @@
 //! FROM: tables, sub-queries, table functions, and their aliases.
 
+use super::horizon::is_horizon;
 use super::names::{folded, folded_parts, table_reference};
+use super::operators::text;
 use super::scope::{Env, Place, Scope, Source};
 use super::select::empty_scope;
 use super::with::with_columns;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::dialect::set_returning::{ORDINALITY, ORDINALS};
-use crate::functions::{FILES, meta, random};
+use crate::functions::{is_system_function, meta, random};
 use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::tables::SCHEMA;
 use crate::{Error, plan};
@@ -21,9 +23,9 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use std::sync::Arc;
 use tidalite_sql::ast::walk::{self, Visitor};
 use tidalite_sql::ast::{
-    self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, ObjectName, Quote, Relation, RelationKind, TableRef,
+    self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, Literal, ObjectName, Relation, RelationKind, TableRef,
 };
-use tidalite_types::ErrorKind;
+use tidalite_types::{ErrorKind, SqlState};
 
 /// Table functions whose alias also names their column, as in PostgreSQL.
 const SERIES: [&str; 2] = ["generate_series", "range"];
@@ -45,7 +47,10 @@ impl Binder<'_> {
     /// Binds a relation and its joins; `before` are the items of FROM that LATERAL relations see, too.
     pub(super) fn table_ref(&self, table: &TableRef, env: &Env, before: Option<&Source>) -> Result<Source> {
         let mut left = self.relation(&table.relation, env, before)?;
-        for join in &table.joins {
+        for (at, join) in table.joins.iter().enumerate() {
+            if is_horizon(join) {
+                return self.horizon_joins(left, &table.joins[at..], env);
+            }
             let visible = if is_lateral(&join.relation) { Some(visible(before, &left)?) } else { None };
             let right = self.relation(&join.relation, env, visible.as_ref())?;
             left = self.joined(left, right, join, env)?;
@@ -54,7 +59,7 @@ impl Binder<'_> {
     }
 
     /// Binds one relation; a LATERAL relation sees the columns of `before`.
-    fn relation(&self, relation: &Relation, env: &Env, before: Option<&Source>) -> Result<Source> {
+    pub(super) fn relation(&self, relation: &Relation, env: &Env, before: Option<&Source>) -> Result<Source> {
         if let Some(sample) = &relation.sample {
             return Err(Error::invalid("TABLESAMPLE is not supported").at(sample.method.span.start as usize).into());
         }
@@ -111,19 +116,22 @@ impl Binder<'_> {
             RelationKind::Function { call, with_ordinality, .. } => {
                 self.table_function(call, *with_ordinality, alias, env)
             }
-            RelationKind::Variable(_) => unsupported("variable in FROM", relation.span),
-            RelationKind::Pivot { .. } => unsupported("PIVOT", relation.span),
-            RelationKind::Unpivot { .. } => unsupported("UNPIVOT", relation.span),
+            RelationKind::Variable(name) => Err(super::declare::unknown(name).into()),
+            RelationKind::Pivot { relation, pivot } => self.pivoted_relation(relation, pivot, alias, env),
+            RelationKind::Unpivot { relation, unpivot } => self.unpivoted_relation(relation, unpivot, alias, env),
         }
     }
 
     /// Binds the name of a WITH query, a table or a view.
     fn named_table(&self, name: &ObjectName, alias: Option<&Alias>, env: &Env) -> Result<Source> {
-        if name.parts.iter().any(|part| part.quote == Some(Quote::Single)) {
-            return unsupported("file in FROM", name.span);
-        }
         let parts = folded_parts(name);
-        let Some(reference) = table_reference(&parts) else { return unsupported("name of four parts", name.span) };
+        if let Some(file) = self.file(name.span, &parts.concat(), alias)? {
+            return Ok(file);
+        }
+        let Some(reference) = table_reference(&parts) else {
+            let message = format!("improper qualified name (too many dotted names): {}", parts.join("."));
+            return Err(Error::invalid(message).at(name.span.start as usize).into());
+        };
         let plan = match (env.plan_named(&parts[0]), self.tables.get(&reference)) {
             (Some(cte), _) if parts.len() == 1 => cte.clone(),
             (_, Some(source)) => LogicalPlanBuilder::scan(reference, source.clone(), None)?.build()?,
@@ -154,17 +162,33 @@ impl Binder<'_> {
         env: &Env,
     ) -> Result<Source> {
         let parts = folded_parts(&call.name);
-        let [name] = parts.as_slice() else { return unsupported("schema of a table function", call.name.span) };
-        let args = arguments(call)?;
-        if FILES.contains(&name.as_str()) {
-            return unsupported("file in FROM", call.name.span);
+        let name = match parts.as_slice() {
+            [name] => name,
+            [schema, name] if schema == PG_CATALOG => name,
+            parts => {
+                let message = format!("table function {} does not exist", parts.join("."));
+                return Err(Error::new(ErrorKind::NotFound, message).at(call.name.span.start as usize).into());
+            }
+        };
+        if let Some(file) = self.file(call.name.span, name, alias)? {
+            return Ok(file);
         }
+        let args = arguments(call)?;
         let has_columns = args.iter().any(|arg| has_columns(arg));
+        // Functions about the database take the names of objects also without quotes.
+        let names =
+            args.iter().filter(|_| is_system_function(name)).map(|arg| object_name(arg)).collect::<Option<Vec<_>>>();
+        let has_names = has_columns && names.as_ref().is_some_and(|names| !names.is_empty());
+        let has_columns = has_columns && !has_names;
         if has_columns && !is_of_rows(name) {
-            return unsupported("table function of columns", call.name.span);
+            let error = Error::invalid(format!("the arguments of table function {name} are constants")).about(name);
+            return Err(error.at(call.name.span.start as usize).into());
         }
         let scope = empty_scope(env.outer.filter(|_| has_columns));
-        let bound = args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?;
+        let bound = match names.filter(|_| has_names) {
+            Some(names) => names.into_iter().map(text).collect(),
+            None => args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?,
+        };
         if name == "unnest" {
             return self.unnested_rows(bound, with_ordinality, alias, "unnest");
         }
@@ -172,7 +196,8 @@ impl Binder<'_> {
             return self.unnested_rows(vec![self.scalar_call(name, bound)?], with_ordinality, alias, name);
         }
         if with_ordinality {
-            return unsupported("WITH ORDINALITY", call.name.span);
+            let error = Error::invalid(format!("WITH ORDINALITY is not supported for {name}")).about(name);
+            return Err(error.at(call.name.span.start as usize).into());
         }
         let Some(function) = self.state.table_functions().get(name) else {
             return self.scalar_in_from(call, name, bound, alias);
@@ -247,7 +272,7 @@ impl Binder<'_> {
     }
 
     /// Evaluates constant arguments of a table function.
-    fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
+    pub(super) fn simplified(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
         let context = SimplifyContext::builder()
             .with_config_options(Arc::clone(self.state.config_options()))
             .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
@@ -288,10 +313,11 @@ fn visible(before: Option<&Source>, left: &Source) -> Result<Source> {
 }
 
 /// Gives a plan its alias, and its columns theirs.
-fn aliased(plan: LogicalPlan, alias: Option<&Alias>) -> Result<LogicalPlan> {
+pub(super) fn aliased(plan: LogicalPlan, alias: Option<&Alias>) -> Result<LogicalPlan> {
     let Some(alias) = alias else { return Ok(plan) };
     if let Some(typed) = alias.columns.iter().find(|column| column.data_type.is_some()) {
-        return unsupported("type of a column of an alias", typed.name.span);
+        let error = Error::invalid("a column definition list is only allowed for functions returning \"record\"");
+        return Err(error.with_code(SqlState::SYNTAX_ERROR).at(typed.name.span.start as usize).into());
     }
     let names: Vec<Ident> = alias.columns.iter().map(|column| column.name.clone()).collect();
     let plan = with_columns(plan, &names)?;
@@ -314,9 +340,21 @@ fn named_join(source: Source, alias: Option<&Alias>) -> Result<Source> {
 fn arguments(call: &FunctionCall) -> Result<Vec<&ast::Expr>> {
     let arg = |arg| match arg {
         &FunctionArg::Expr(ref expr) => Ok(expr),
-        _ => unsupported("argument of a table function", call.name.span),
+        _ => {
+            let error = Error::invalid("table functions take positional arguments");
+            Err(error.at(call.name.span.start as usize).into())
+        }
     };
     call.args.iter().map(arg).collect()
+}
+
+/// Returns the name of an object that an expression writes, as a name or as a string.
+fn object_name(expr: &ast::Expr) -> Option<String> {
+    match &expr.kind {
+        ExprKind::Column(name) => Some(name.parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")),
+        ExprKind::Literal(Literal::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 fn has_columns(expr: &ast::Expr) -> bool {

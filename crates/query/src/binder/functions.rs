@@ -1,15 +1,16 @@
 //! Calls of scalar functions and aggregates.
 
+use super::arrays::{document_list, with_document_type};
 use super::names::{folded, folded_parts, table_reference};
 use super::operators::text;
 use super::order::sort_key;
-use super::ordered_sets::RANKS;
+use super::ordered_sets::HYPOTHETICAL_SETS;
 use super::scope::Place;
-use super::{BindError, Binder, Result, unsupported};
+use super::{BindError, Binder, Result};
 use crate::dialect::{RANGE, set_returning};
 use crate::error::no_function;
 use crate::functions::{identifiers, lengths, value_texts};
-use crate::plan::{CHOOSING, texts_alike};
+use crate::plan::{CHOOSING, chosen_texts_alike};
 use crate::{Error, door, pg_catalog};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -21,7 +22,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, Signature, Sor
 use std::sync::Arc;
 use tidalite_sql::ast::{self, BinaryOperator, FunctionArg, FunctionCall, Ident, OrderItem, SpecialCall, TrimSide};
 use tidalite_sql::{Span, ast::ObjectName};
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, SqlState};
 
 /// Aggregates that take their value from WITHIN GROUP.
 const ORDERED_SETS: &[&str] =
@@ -61,10 +62,11 @@ impl Binder<'_> {
             [name] => name.as_str(),
             [schema, name] if schema == pg_catalog::PG_CATALOG => name.as_str(),
             [schema, name] if schema == pg_catalog::INFORMATION_SCHEMA && name == "_pg_expandarray" => name.as_str(),
-            _ => return unsupported("schema of a function", span),
+            parts => return Err(unknown_function(&parts.join("."), call.name.span)),
         };
-        if call.limit.is_some() {
-            return unsupported("LIMIT of arguments", span);
+        if let Some(limit) = &call.limit {
+            let error = Error::invalid("LIMIT in the arguments of a function is not supported");
+            return Err(error.at(limit.span.start as usize).into());
         }
         if let Some(rows) = self.rows_of_call(name, call, place, span)? {
             return Ok(rows);
@@ -88,13 +90,20 @@ impl Binder<'_> {
             (Some(inner), Ok([one])) => self.scalar_call(inner, vec![one])?,
             (Some(inner), Err(args)) => self.scalar_call(inner, args)?,
             (None, Ok([one])) => one,
-            (None, Err(_)) => return unsupported("unnest of several arrays", span),
+            (None, Err(_)) => {
+                let error = Error::invalid("unnest of several arrays is allowed only in FROM");
+                return Err(error.about("unnest").at(span.start as usize).into());
+            }
         };
         match list.get_type(&place.scope.schema)? {
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 Ok(Some(Expr::Unnest(Unnest::new(list))))
             }
-            _ => unsupported("unnest of another type", span),
+            _ => {
+                let of = door::type_name(&list.to_field(&place.scope.schema)?.1);
+                let error = Error::invalid(format!("unnest takes an array, not {of}")).about("unnest");
+                Err(error.at(span.start as usize).into())
+            }
         }
     }
 
@@ -111,7 +120,7 @@ impl Binder<'_> {
             ("percentile_disc", [FunctionArg::Expr(_)]) if call.within_group.len() == 1 => {
                 Some(self.percentile(call, place, span)?)
             }
-            (name, _) if RANKS.contains(&name) && !call.within_group.is_empty() => {
+            (name, _) if HYPOTHETICAL_SETS.contains(&name) && !call.within_group.is_empty() => {
                 Some(self.rank_within(name, call, place, span)?)
             }
             ("substring" | "substr", [_]) => {
@@ -143,15 +152,15 @@ impl Binder<'_> {
         let shortened = is_shortened.then(|| FunctionCall { args: call.args[..2].to_vec(), ..call.clone() });
         let call = shortened.as_ref().unwrap_or(call);
         let (name, is_distinct) = synonym(name, call.distinct);
-        if name == "map" || name == "make_map" {
-            return unsupported("MAP", span);
+        if let "map" | "make_map" = name {
+            return self.map_call(name, call, place, span);
         }
         if let Some(function) = self.state.scalar_functions().get(name).filter(|_| !is_internal(name) || name == RANGE)
         {
             let arguments = self.arguments(&call.args, place)?;
             let mut args = arguments.resolved(name, function.signature())?;
             if CHOOSING.contains(&name) {
-                texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
+                chosen_texts_alike(args.iter_mut().collect(), &place.scope.schema)?;
             }
             if let Some(value) = self.of_sequence(name, &args, place, span)? {
                 return Ok(value);
@@ -197,7 +206,7 @@ impl Binder<'_> {
                 FunctionArg::Expr(expr) => (self.expr(expr, place)?, None),
                 FunctionArg::Named { name, value } => (self.expr(value, place)?, Some(argument_name(name))),
                 FunctionArg::Wildcard(of) => (all_columns(of.as_ref(), place)?, None),
-                FunctionArg::Query(query) => return unsupported("query as an argument", query.span),
+                FunctionArg::Query(query) => (self.scalar_query(query, place)?, None),
             };
             arguments.values.push(value);
             arguments.names.push(name);
@@ -225,7 +234,8 @@ impl Binder<'_> {
         let mut keys = call.order_by.as_slice();
         if !call.within_group.is_empty() {
             if !is_set {
-                return unsupported("WITHIN GROUP of another aggregate", span);
+                let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
+                return Err(Error::invalid(message).about(name).at(span.start as usize).into());
             }
             keys = &call.within_group;
         } else if is_set && !keys.is_empty() && arguments.values.len() >= 2 {
@@ -239,13 +249,18 @@ impl Binder<'_> {
         }
         if is_set && let Some(key) = order_by.first() {
             if order_by.len() > 1 {
-                return unsupported("WITHIN GROUP of several keys", span);
+                let message = format!("{name} takes one key in WITHIN GROUP");
+                return Err(Error::invalid(message).about(name).at(span.start as usize).into());
             }
             arguments.values.insert(0, key.expr.clone());
             arguments.names.insert(0, None);
         }
         let filter = call.filter.as_ref().map(|filter| self.expr(filter, inner)).transpose()?.map(Box::new);
         let args = arguments.resolved(name, function.signature())?;
+        let documents = match args.as_slice() {
+            [value] if name == "array_agg" => document_list(&value.to_field(&place.scope.schema)?.1),
+            _ => None,
+        };
         let raw = RawAggregateExpr { func: function, args, distinct, filter, order_by, null_treatment };
         let planned = match &raw.args[..] {
             [value] if name == "avg" && is_interval(value, &place.scope.schema) => self.mean_of_intervals(raw)?,
@@ -255,7 +270,7 @@ impl Binder<'_> {
             _ => self.planned_aggregate(raw)?,
         };
         check_level(&planned, name, span)?;
-        Ok(planned)
+        Ok(with_document_type(planned, documents))
     }
 
     /// Binds an aggregate of plain arguments.
@@ -336,12 +351,12 @@ impl Binder<'_> {
                     (MAKE_INTERVAL.iter().position(|own| folded(name) == *own), value)
                 }
                 FunctionArg::Expr(value) => (Some(at), value),
-                _ => return unsupported("argument of make_interval", span),
+                _ => return Err(wrong_part(span).into()),
             };
             let value = self.expr(value, place)?;
             match found.and_then(|found| values.get_mut(found)) {
                 Some(slot) if slot.is_none() => *slot = Some(value),
-                _ => return unsupported("argument of make_interval", span),
+                _ => return Err(wrong_part(span).into()),
             }
         }
         let values = values.into_iter().map(|value| value.unwrap_or_else(|| lit(0_i64))).collect();
@@ -379,7 +394,10 @@ impl Binder<'_> {
                 let args = std::iter::once(bind(operand)?).chain(chars.as_ref().map(bind).transpose()?).collect();
                 self.scalar_call(name, args)
             }
-            SpecialCall::Round { .. } => unsupported("rounding of a time to a unit", span),
+            SpecialCall::Round { .. } => {
+                let error = Error::invalid("floor and ceil of a time are not supported");
+                Err(error.with_hint("use date_trunc('day', ts)").at(span.start as usize).into())
+            }
             SpecialCall::Keyword(name) => {
                 let call = FunctionCall::new(ObjectName { parts: vec![name.clone()], span: name.span });
                 self.named_function(&folded(name), &call, place, span)
@@ -403,8 +421,13 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => args = original,
             }
         }
-        unsupported("call with keywords", span)
+        Err(Error::internal("a call with keywords was not planned").at(span.start as usize).into())
     }
+}
+
+fn wrong_part(span: Span) -> Error {
+    let error = Error::invalid("make_interval takes years, months, weeks, days, hours, mins and secs, each once");
+    error.about("make_interval").at(span.start as usize)
 }
 
 /// Casts a REAL to DOUBLE: a value between two others has more digits.
@@ -434,7 +457,11 @@ fn all_columns(of: Option<&ObjectName>, place: Place) -> Result<Expr> {
         None => None,
         Some(name) => match table_reference(&folded_parts(name)).filter(|table| place.scope.has_table(table)) {
             Some(table) => Some(table),
-            None => return unsupported("t.* of another table", name.span),
+            None => {
+                let table = name.parts.last().map(folded).unwrap_or_default();
+                let error = Error::invalid(format!("missing FROM-clause entry for table \"{table}\"")).about(table);
+                return Err(error.with_code(SqlState::UNDEFINED_TABLE).at(name.span.start as usize).into());
+            }
         },
     };
     #[expect(deprecated, reason = "the aggregate planner of DataFusion takes `*` in this form")]

@@ -2,12 +2,14 @@
 
 use super::names::{folded, folded_parts, table_reference, unknown_column};
 use super::scope::{Aliases, Place, ScopeColumn};
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::TableReference;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use std::collections::{HashMap, HashSet};
-use tidalite_sql::ast::{ExprKind, ObjectName, Projection, Select, SelectItem, Wildcard, WildcardChange};
+use tidalite_sql::ast::{self, ExprKind, ObjectName, Projection, Select, SelectItem, Wildcard, WildcardChange};
+use tidalite_types::schema::fold_name;
 use tidalite_types::{ErrorKind, SqlState};
 
 /// An item of the list, and the origin of its name.
@@ -69,8 +71,25 @@ impl Binder<'_> {
         Ok(named(items))
     }
 
+    /// Expands `(value).*`: the parts of a struct.
+    fn parts_of_struct(&self, of: &ast::Expr, place: Place, items: &mut Vec<Item>) -> Result<()> {
+        let value = self.expr(of, place)?;
+        let DataType::Struct(fields) = value.get_type(&place.scope.schema)? else {
+            let error = Error::invalid("only a struct has parts: (value).*");
+            return Err(error.at(of.span.start as usize).into());
+        };
+        for field in &fields {
+            let expr = self.scalar_call("get_field", vec![value.clone(), lit(field.name().as_str())])?;
+            items.push(Item { expr, label: Label::Computed(field.name().clone()) });
+        }
+        Ok(())
+    }
+
     /// Expands `*` and `t.*`.
     fn wildcard(&self, wildcard: &Wildcard, place: Place, items: &mut Vec<Item>) -> Result<()> {
+        if let Some(of) = wildcard.of.as_deref().filter(|of| !matches!(of.kind, ExprKind::Column(_))) {
+            return self.parts_of_struct(of, place, items);
+        }
         let columns = star_columns(wildcard, place)?;
         let mut changes = Changes::default();
         for change in &wildcard.changes {
@@ -86,7 +105,7 @@ impl Binder<'_> {
                 WildcardChange::Rename(list) => {
                     changes.renamed.extend(list.iter().map(|(column, name)| (folded(column), folded(name))));
                 }
-                WildcardChange::Ilike(_) => return unsupported("ILIKE of *", wildcard.span),
+                WildcardChange::Ilike(pattern) => changes.pattern = Some(pattern),
             }
         }
         for column in columns {
@@ -94,6 +113,24 @@ impl Binder<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns true if a name matches a pattern of LIKE without regard to case.
+fn matches(name: &str, pattern: &str) -> bool {
+    let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), fold_name(pattern).chars().collect());
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    for wanted in pattern {
+        let before = reached.clone();
+        for at in 0..=name.len() {
+            reached[at] = match wanted {
+                '%' => before[..=at].contains(&true),
+                '_' => at > 0 && before[at - 1],
+                wanted => at > 0 && before[at - 1] && name[at - 1] == wanted,
+            };
+        }
+    }
+    reached[name.len()]
 }
 
 /// Returns the table that a column is written with.
@@ -110,7 +147,9 @@ fn star_columns<'p>(wildcard: &Wildcard, place: Place<'p>) -> Result<Vec<&'p Sco
         }
         return Ok(place.scope.columns.iter().filter(|column| column.visibility.is_bare()).collect());
     };
-    let ExprKind::Column(name) = &of.kind else { return unsupported("all parts of a struct", wildcard.span) };
+    let ExprKind::Column(name) = &of.kind else {
+        return Err(Error::internal("the parts of a struct are not columns").at(wildcard.span.start as usize).into());
+    };
     let parts = folded_parts(name);
     if let Some(table) = table_reference(&parts) {
         let columns: Vec<_> = place.scope.columns.iter().filter(|column| column.is_of(&table)).collect();
@@ -125,14 +164,16 @@ fn star_columns<'p>(wildcard: &Wildcard, place: Place<'p>) -> Result<Vec<&'p Sco
 
 /// The modifiers of `*`.
 #[derive(Default)]
-struct Changes {
+struct Changes<'w> {
+    /// The pattern of ILIKE, which the names of columns match.
+    pattern: Option<&'w str>,
     /// Excluded columns: their table, if one is named, and their name.
     excluded: Vec<(Option<TableReference>, String)>,
     replaced: HashMap<String, Expr>,
     renamed: HashMap<String, String>,
 }
 
-impl Changes {
+impl Changes<'_> {
     fn exclude(&mut self, name: &ObjectName, columns: &[&ScopeColumn], place: Place) -> Result<()> {
         let mut parts = folded_parts(name);
         let column = parts.pop().unwrap_or_default();
@@ -151,7 +192,7 @@ impl Changes {
     }
 
     fn item(&self, column: &ScopeColumn) -> Option<Item> {
-        if self.excludes(column) {
+        if self.excludes(column) || self.pattern.is_some_and(|pattern| !matches(&column.name, pattern)) {
             return None;
         }
         let value = self.replaced.get(&column.name);
@@ -173,6 +214,8 @@ struct Names {
     /// The names of the columns of `*`.
     of_star: HashSet<String>,
     star_columns: HashSet<Expr>,
+    /// The columns of `*` that have their name.
+    stars_given: HashSet<Expr>,
     /// Names that were written, and names given here.
     taken: HashSet<String>,
     /// The number of items of each name so far.
@@ -190,6 +233,7 @@ impl Names {
         Names {
             of_star: stars().map(|item| item.expr.qualified_name().1).collect(),
             star_columns: stars().map(|item| item.expr.clone()).collect(),
+            stars_given: HashSet::new(),
             taken: written.collect(),
             seen: HashMap::new(),
         }
@@ -197,7 +241,7 @@ impl Names {
 
     fn name(&mut self, Item { expr, label }: Item) -> Expr {
         let (key, base) = match &label {
-            Label::Star => return expr,
+            Label::Star => return self.star(expr),
             Label::Alias(name) | Label::Computed(name) => (name.clone(), name.clone()),
             Label::Column { table } => {
                 let (_, name) = expr.qualified_name();
@@ -219,6 +263,16 @@ impl Names {
             Expr::Column(column) if column.name == name => expr,
             _ => expr.alias(name),
         }
+    }
+
+    /// Names a column of `*`; the same column of another `*` gets a number.
+    fn star(&mut self, expr: Expr) -> Expr {
+        if self.stars_given.insert(expr.clone()) {
+            return expr;
+        }
+        let name = self.numbered(&expr.qualified_name().1, 1);
+        self.taken.insert(name.clone());
+        expr.alias(name)
     }
 
     /// Returns the first name with a number from `first` on that is free.

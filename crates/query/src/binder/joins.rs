@@ -3,9 +3,8 @@
 use super::from::scope_of_both;
 use super::names::folded;
 use super::scope::{Env, Place, ScopeColumn, Source, Visibility};
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::{Error, plan};
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{JoinConstraint, JoinType, NullEquality};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
@@ -43,8 +42,13 @@ impl Binder<'_> {
             JoinKind::Asof(by_time) => {
                 return self.joined_by_time(left, right, by_time, &join.condition, env, span);
             }
-            JoinKind::Window(_) => return unsupported("WINDOW JOIN", span),
-            JoinKind::Horizon(_) => return unsupported("HORIZON JOIN", span),
+            JoinKind::Window(_) => {
+                let error = Error::invalid("WINDOW JOIN is a clause of its own SELECT, without PIVOT and parentheses");
+                let error = error.with_hint("put it in a sub-query: FROM (SELECT … WINDOW JOIN …)");
+                return Err(error.at(span.start as usize).into());
+            }
+            // Bound together with the relation that they follow.
+            JoinKind::Horizon(_) => return self.horizon_joins(left, std::slice::from_ref(join), env),
         };
         let condition = match &join.condition {
             JoinCondition::None => match &join.kind {
@@ -129,9 +133,9 @@ fn joined_using(left: Source, right: Source, join_type: JoinType, keys: &[Key]) 
             let message = format!("\"{}\" and \"{}\" cannot be compared", l.schema_name(), r.schema_name());
             return Err(Error::invalid(message).into());
         }
-        let (l, r) = match plan::has_decimal_and_double(&l_type, &r_type) {
-            true => (l.cast_to(&DataType::Float64, &left_schema)?, r.cast_to(&DataType::Float64, &right_schema)?),
-            false => (l, r),
+        let (l, r) = match plan::compared_type(&l_type, &r_type) {
+            Some(both) => (l.cast_to(&both, &left_schema)?, r.cast_to(&both, &right_schema)?),
+            None => (l, r),
         };
         if can_hash(&l_type) { on.push((l, r)) } else { compared.push(l.eq(r)) }
     }
@@ -174,28 +178,28 @@ fn is_merged(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result
     Ok(match join.join_type {
         JoinType::Right | JoinType::Full => true,
         JoinType::Inner | JoinType::Left => {
-            plan::has_decimal_and_double(&left.value.get_type(&join.schema)?, &right.value.get_type(&join.schema)?)
+            plan::common_type(&left.value.get_type(&join.schema)?, &right.value.get_type(&join.schema)?).is_some()
         }
         _ => false,
     })
 }
 
 /// Returns the value of a merged column: the right value for RIGHT joins, the first that is not NULL for FULL joins, else
-/// the left value. A DECIMAL and a DOUBLE are a DOUBLE.
+/// the left value. A DECIMAL and a DOUBLE are a DOUBLE, a DATE and a TIMESTAMP a TIMESTAMP.
 fn merged_value(left: &ScopeColumn, right: &ScopeColumn, join: &JoinNode) -> Result<Expr> {
     let (l, r) = (left.value.clone(), right.value.clone());
     let (own, other) = (l.get_type(&join.schema)?, r.get_type(&join.schema)?);
-    let is_double = plan::has_decimal_and_double(&own, &other);
-    let (l, r) = match is_double {
-        true => (l.cast_to(&DataType::Float64, &join.schema)?, r.cast_to(&DataType::Float64, &join.schema)?),
-        false => (l, r),
+    let common = plan::common_type(&own, &other);
+    let both = match (join.join_type, common) {
+        (_, Some(both)) => both,
+        (JoinType::Full, None) if own != other => comparison_coercion(&own, &other).unwrap_or(own),
+        (JoinType::Right, None) => other,
+        _ => own,
     };
-    if join.join_type != JoinType::Full {
-        return Ok(if join.join_type == JoinType::Right { r } else { l });
-    }
-    if own == other || is_double {
-        return Ok(coalesce(vec![l, r]));
-    }
-    let both = comparison_coercion(&own, &other).unwrap_or(own);
-    Ok(coalesce(vec![l.cast_to(&both, &join.schema)?, r.cast_to(&both, &join.schema)?]))
+    let [l, r] = [l, r].map(|side| side.cast_to(&both, &join.schema));
+    Ok(match join.join_type {
+        JoinType::Full => coalesce(vec![l?, r?]),
+        JoinType::Right => r?,
+        _ => l?,
+    })
 }

@@ -146,6 +146,7 @@ impl Binder<'_> {
                 _ => self.label(operand),
             },
             ExprKind::Case { .. } => "case".to_owned(),
+            ExprKind::ArrayQuery(_) => "array".to_owned(),
             ExprKind::Exists(_) => "exists".to_owned(),
             ExprKind::Unary { op: UnaryOperator::Not, operand } if matches!(operand.kind, ExprKind::Exists(_)) => {
                 "exists".to_owned()

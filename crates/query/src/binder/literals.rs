@@ -1,16 +1,21 @@
 //! Constants: numbers, strings, intervals, geohashes.
 
 use super::operators::text;
-use super::{Binder, Result, unsupported};
+use super::scope::Place;
+use super::{Binder, Result};
+use crate::Error;
 use datafusion::arrow::array::types::IntervalMonthDayNano;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, lit};
 use tidalite_sql::Span;
-use tidalite_sql::ast::{self, ExprKind, Literal, UnaryOperator};
+use tidalite_sql::ast::{self, BinaryOperator, ExprKind, Literal, UnaryOperator};
 use tidalite_types::Interval;
 use tidalite_types::interval::{IntervalField, IntervalFields};
+
+/// The base of hexadecimal numbers.
+const HEX_RADIX: u32 = 16;
 
 impl Binder<'_> {
     pub(super) fn literal(&self, literal: &Literal, span: Span) -> Result<Expr> {
@@ -21,21 +26,25 @@ impl Binder<'_> {
             Literal::Number(digits) => return self.number(digits, false, span),
             Literal::Hex(digits) => match bytes(digits) {
                 Some(bytes) => lit(bytes),
-                None => return unsupported("hexadecimal digits", span),
+                None => return Err(Error::invalid("invalid hexadecimal digits").at(span.start as usize).into()),
             },
             Literal::Geohash(written) => match crate::dialect::geohash_text(written) {
                 Some(value) => text(value),
-                None => return unsupported("geohash", span),
+                None => return Err(crate::dialect::geohash_error(written).at(span.start as usize).into()),
             },
-            Literal::Decimal(_) => return unsupported("decimal with a letter", span),
-            Literal::Bits(_) => return unsupported("bits", span),
+            Literal::Decimal(written) => return exact_decimal(written, span),
+            Literal::Bits(_) => {
+                return Err(Error::invalid("bit strings are not supported").at(span.start as usize).into());
+            }
         })
     }
 
     /// Returns an integer, a double, or a decimal for digits that a double does not keep.
     pub(super) fn number(&self, digits: &str, is_negative: bool, span: Span) -> Result<Expr> {
-        if digits.starts_with("0x") || digits.starts_with("0X") {
-            return unsupported("hexadecimal number", span);
+        if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+            let invalid = || Error::invalid("hexadecimal number out of range").at(span.start as usize);
+            let number = u64::from_str_radix(hex, HEX_RADIX).map_err(|_| invalid())?;
+            return self.number(&number.to_string(), is_negative, span);
         }
         if let Some(exact) = decimal(digits) {
             return Ok(if is_negative { Expr::Negative(Box::new(exact)) } else { exact });
@@ -49,17 +58,51 @@ impl Binder<'_> {
         }
         match signed.parse::<f64>() {
             Ok(number) => Ok(lit(number)),
-            Err(_) => unsupported("number", span),
+            Err(_) => Err(Error::invalid("invalid number").at(span.start as usize).into()),
         }
     }
 
-    pub(super) fn interval(&self, interval: &ast::Interval, span: Span) -> Result<Expr> {
+    pub(super) fn interval(&self, interval: &ast::Interval, place: Place, span: Span) -> Result<Expr> {
         match interval_value(interval) {
             Some(Interval { months, days, nanos }) => {
                 let value = IntervalMonthDayNano::new(months, days, nanos);
                 Ok(lit(ScalarValue::IntervalMonthDayNano(Some(value))))
             }
-            None => unsupported("interval", span),
+            None => self.computed_interval(interval, place, span),
+        }
+    }
+
+    /// Binds `INTERVAL value unit` of a computed number of units.
+    fn computed_interval(&self, interval: &ast::Interval, place: Place, span: Span) -> Result<Expr> {
+        let is_constant = matches!(interval.value.kind, ExprKind::Literal(_));
+        let unit = match (fields(interval), interval.to.is_some()) {
+            (Some(Some(unit)), false) if !is_constant => Interval::parse("1", Some(unit)).ok(),
+            _ => None,
+        };
+        let Some(Interval { months, days, nanos }) = unit else {
+            let message = format!("invalid input for type INTERVAL: {}", self.written(interval.value.span));
+            return Err(Error::invalid(message).at(span.start as usize).into());
+        };
+        let one = lit(ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(months, days, nanos))));
+        let count = self.expr(&interval.value, place)?;
+        self.operator(BinaryOperator::Multiply, count, one, &place.scope.schema, span)
+    }
+}
+
+/// Returns the decimal of a number such as `10.5m`, which keeps its digits.
+fn exact_decimal(written: &str, span: Span) -> Result<Expr> {
+    const DIGITS_MAX: usize = 38;
+    let digits = written.trim_end_matches(['m', 'M']);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let precision = (whole.trim_start_matches('0').len() + fraction.len()).max(1);
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match (u8::try_from(precision), i8::try_from(fraction.len())) {
+        (Ok(own), Ok(scale)) if is_plain && precision <= DIGITS_MAX => {
+            Ok(Expr::Cast(Cast::new(Box::new(text(digits)), DataType::Decimal128(own, scale))))
+        }
+        _ => {
+            let message = format!("a decimal has at most {DIGITS_MAX} digits and no exponent");
+            Err(Error::invalid(message).at(span.start as usize).into())
         }
     }
 }

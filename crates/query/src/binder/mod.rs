@@ -6,17 +6,24 @@
 //! Reading order:
 //!
 //! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`number_types`].
-//! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`].
-//! - Tidalite's clauses: [`time_series`], [`window_join`], [`sequences`].
-//! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`functions`], [`subqueries`], [`types`] and
+//! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`], [`files`], [`pivot`]
+//!   and [`unpivot`]; [`declare`] replaces variables before.
+//! - Tidalite's clauses: [`time_series`], [`horizon`], [`window_join`], [`sequences`].
+//! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`collections`], [`functions`], [`subqueries`], [`types`] and
 //!   [`parameters`]; [`labels`] names columns.
+//! - [`dml`]: the queries of statements that change rows.
 
 mod aggregate;
 mod arrays;
+mod collections;
+pub(crate) mod declare;
 mod distinct;
+pub(crate) mod dml;
 mod expr;
+mod files;
 mod from;
 mod functions;
+mod horizon;
 mod items;
 mod joins;
 mod labels;
@@ -27,6 +34,7 @@ mod operators;
 mod order;
 mod ordered_sets;
 mod parameters;
+mod pivot;
 mod predicates;
 mod query;
 mod scope;
@@ -38,11 +46,17 @@ pub(crate) mod tables;
 mod ties;
 mod time_series;
 mod types;
+mod unpivot;
 mod values;
 mod window;
 mod window_join;
 mod window_names;
 mod with;
+
+pub(crate) use files::{FileCall, FileOption};
+pub(crate) use order::last_rows;
+pub(crate) use pivot::{COLUMNS_MAX, ReadValues, ValuesQuery, too_many};
+pub(crate) use time_series::sampling;
 
 use crate::{Error, Parameter};
 use datafusion::arrow::datatypes::FieldRef;
@@ -75,6 +89,8 @@ pub(crate) enum BindError {
     Unsupported(Unsupported),
     /// An error of the statement.
     Invalid(Box<Error>),
+    /// The query is bound again when the values of a sub-query of PIVOT are known.
+    Values(Box<ValuesQuery>),
 }
 
 /// A form that the binder does not know yet, and its place.
@@ -110,6 +126,8 @@ struct Binder<'a> {
     /// The text of the statement, from which columns take their names.
     text: &'a str,
     parameters: &'a Parameters,
+    /// The values of sub-queries of PIVOTs that are known.
+    values: &'a ReadValues,
 }
 
 /// Builds the plan of a query.
@@ -117,9 +135,15 @@ struct Binder<'a> {
 /// A negative LIMIT of the query itself, without OFFSET, is not part of the plan: the caller takes the last rows.
 ///
 /// # Errors
-/// The query is not valid, or has a form that the binder does not know yet.
-pub(crate) fn bind(state: &SessionState, tables: &Tables, text: &str, tree: &Tree) -> Result<LogicalPlan> {
-    let binder = Binder { state, tables, text, parameters: &tree.parameters };
+/// The query is not valid, has a form that the binder does not know yet, or has a PIVOT whose values are not in `values`.
+pub(crate) fn bind(
+    state: &SessionState,
+    tables: &Tables,
+    text: &str,
+    tree: &Tree,
+    values: &ReadValues,
+) -> Result<LogicalPlan> {
+    let binder = Binder { state, tables, text, parameters: &tree.parameters, values };
     let plan = binder.statement(&tree.query, &Env::default())?;
     match tree.parameters {
         Parameters::Values(_) => Ok(plan),

@@ -118,7 +118,8 @@ impl Binder<'_> {
             return Ok(value);
         }
         let Expr::Column(column) = &value else {
-            return super::unsupported("part of a struct of an outer query", span);
+            let part = |value, part: &String| self.scalar_call("get_field", vec![value, lit(part.as_str())]);
+            return parts.iter().try_fold(value, part);
         };
         let schema = &place.scope.schema;
         let (relation, field) = (column.relation.as_ref(), schema.field_from_column(column)?);

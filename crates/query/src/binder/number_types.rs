@@ -23,16 +23,17 @@ pub(super) fn type_column(values: &mut [Vec<Expr>], column: usize, schema: &DFSc
     Ok(())
 }
 
-/// Returns the members of a set operation with columns of the same types of numbers.
+/// Returns the members of a set operation with columns of the same types of numbers and times.
 pub(super) fn typed_members(
     left: LogicalPlan,
     right: LogicalPlan,
     by_name: bool,
 ) -> Result<(LogicalPlan, LogicalPlan)> {
-    if !plan::members_have_fractions(&left, &right, by_name) {
-        return Ok((left, right));
-    }
-    Ok(plan::typed_members(exact_numbers(left)?, exact_numbers(right)?, by_name)?)
+    let (left, right) = match plan::members_have_fractions(&left, &right, by_name) {
+        true => (exact_numbers(left)?, exact_numbers(right)?),
+        false => (left, right),
+    };
+    Ok(plan::typed_members(left, right, by_name)?)
 }
 
 /// Returns a value and the rows of a sub-query of one type of numbers.

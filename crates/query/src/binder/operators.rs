@@ -1,8 +1,9 @@
 //! Operators: the operators of arrays, times, addresses and JSON are functions, chosen by the types of the operands.
 
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
-use crate::{Error, plan};
+use super::{Binder, Result};
+use crate::functions::json_paths;
+use crate::{Error, door, plan};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
@@ -27,7 +28,10 @@ impl Binder<'_> {
                 let boolean = BinaryTypeCoercer::new(&data_type, &Operator::IsDistinctFrom, &DataType::Boolean);
                 match boolean.get_input_types() {
                     Ok(_) => Ok(Expr::Not(Box::new(value))),
-                    Err(_) => unsupported("NOT of another type", span),
+                    Err(_) => {
+                        let text = format!("argument of NOT must be of type BOOLEAN, not {}", type_of(&value, schema)?);
+                        Err(Error::invalid(text).at(span.start as usize).into())
+                    }
                 }
             }
             UnaryOperator::Minus => self.minus(operand, place, span),
@@ -35,7 +39,7 @@ impl Binder<'_> {
                 let value = self.expr(operand, place)?;
                 let data_type = value.get_type(schema)?;
                 let is_number = data_type.is_numeric() || is_interval(&data_type) || is_timestamp(&data_type);
-                if is_number { Ok(value) } else { unsupported("plus of another type", span) }
+                if is_number { Ok(value) } else { Err(no_sign("+", &value, schema, span)?.into()) }
             }
             // The bits of -1 are all set.
             UnaryOperator::BitNot => {
@@ -43,7 +47,8 @@ impl Binder<'_> {
                 self.operator(BinaryOperator::Subtract, lit(-1_i64), value, schema, span)
             }
             UnaryOperator::Abs => self.scalar_call("abs", vec![self.expr(operand, place)?]),
-            UnaryOperator::SquareRoot | UnaryOperator::CubeRoot => unsupported("prefix operator", span),
+            UnaryOperator::SquareRoot => self.scalar_call("sqrt", vec![self.expr(operand, place)?]),
+            UnaryOperator::CubeRoot => self.scalar_call("cbrt", vec![self.expr(operand, place)?]),
         }
     }
 
@@ -60,7 +65,10 @@ impl Binder<'_> {
         }
         let has_sign =
             data_type.is_null() || is_signed_numeric(&data_type) || is_interval(&data_type) || is_timestamp(&data_type);
-        if has_sign { Ok(Expr::Negative(Box::new(value))) } else { unsupported("minus of another type", span) }
+        match has_sign {
+            true => Ok(Expr::Negative(Box::new(value))),
+            false => Err(no_sign("-", &value, &place.scope.schema, span)?.into()),
+        }
     }
 
     /// Applies a binary operator.
@@ -72,7 +80,11 @@ impl Binder<'_> {
         schema: &DFSchema,
         span: Span,
     ) -> Result<Expr> {
-        let Some((planner_op, own)) = operator(op) else { return unsupported("operator", span) };
+        if op == BinaryOperator::Power {
+            return self.scalar_call("power", vec![left, right]);
+        }
+        let missing = || Error::invalid("the operator is not supported").at(span.start as usize);
+        let (planner_op, own) = operator(op).ok_or_else(missing)?;
         plan::check_rows(&left, &right).map_err(|error| error.at(span.start as usize))?;
         let mut raw = RawBinaryExpr { op: planner_op, left, right };
         for planner in self.state.expr_planners() {
@@ -81,16 +93,32 @@ impl Binder<'_> {
                 PlannerResult::Original(original) => raw = original,
             }
         }
+        let own = own.ok_or_else(missing)?;
         let RawBinaryExpr { left, right, .. } = raw;
         Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), own, Box::new(right))))
     }
 }
 
-/// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan.
-fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Operator)> {
-    Some(match op {
-        // As in QuestDB.
-        BinaryOperator::Power => (PlannerOperator::BitwiseXor, Operator::BitwiseXor),
+/// Returns the SQL name of the type of a value.
+fn type_of(value: &Expr, schema: &DFSchema) -> Result<String> {
+    Ok(door::type_name(&value.to_field(schema)?.1))
+}
+
+/// Returns the error for a sign before a value of another type than numbers.
+fn no_sign(sign: &str, value: &Expr, schema: &DFSchema, span: Span) -> Result<Error> {
+    let error = Error::invalid(format!("operator does not exist: {sign} {}", type_of(value, schema)?));
+    Ok(error.with_code(SqlState::UNDEFINED_FUNCTION).at(span.start as usize))
+}
+
+/// Returns the operator under which DataFusion's expression planners know it, and the operator of the plan, if there is
+/// one.
+fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Option<Operator>)> {
+    match op {
+        BinaryOperator::Overlap => return Some((PlannerOperator::PGOverlap, None)),
+        BinaryOperator::StartsWith => return Some((PlannerOperator::PGStartsWith, None)),
+        _ => {}
+    }
+    let (planner_op, own) = match op {
         BinaryOperator::Add => (PlannerOperator::Plus, Operator::Plus),
         BinaryOperator::Subtract => (PlannerOperator::Minus, Operator::Minus),
         BinaryOperator::Multiply => (PlannerOperator::Multiply, Operator::Multiply),
@@ -122,31 +150,8 @@ fn operator(op: BinaryOperator) -> Option<(PlannerOperator, Operator)> {
         BinaryOperator::NotLikeMatch => (PlannerOperator::PGNotLikeMatch, Operator::NotLikeMatch),
         BinaryOperator::NotLikeMatchInsensitive => (PlannerOperator::PGNotILikeMatch, Operator::NotILikeMatch),
         _ => return None,
-    })
-}
-
-/// Refuses operators whose precedence in QuestDB differs from PostgreSQL's, next to each other without parentheses.
-pub(super) fn check_precedence(op: BinaryOperator, operands: [&ast::Expr; 2]) -> Result<()> {
-    let is_of_bits = |op: BinaryOperator| {
-        matches!(
-            op,
-            BinaryOperator::BitAnd
-                | BinaryOperator::BitOr
-                | BinaryOperator::BitXor
-                | BinaryOperator::Power
-                | BinaryOperator::ShiftLeft
-                | BinaryOperator::ShiftRight
-        )
     };
-    for operand in operands {
-        let ExprKind::Binary { left, op: inner, .. } = &operand.kind else { continue };
-        let is_bare = operand.span.start == left.span.start;
-        let has_power = op == BinaryOperator::Power || *inner == BinaryOperator::Power;
-        if is_bare && *inner != op && (has_power || is_of_bits(op) && is_of_bits(*inner)) {
-            return unsupported("operators of bits without parentheses", operand.span);
-        }
-    }
-    Ok(())
+    Some((planner_op, Some(own)))
 }
 
 /// Returns the operator of a comparison.
@@ -163,6 +168,15 @@ pub(super) fn comparison(op: BinaryOperator) -> Result<Operator> {
             return Err(error.with_code(SqlState::UNDEFINED_FUNCTION).into());
         }
     })
+}
+
+/// Returns the function of `#>` or `#>>`; `None` for another operator.
+pub(super) fn json_path_function(op: BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::PathArrow => Some(json_paths::PART),
+        BinaryOperator::PathLongArrow => Some(json_paths::TEXT),
+        _ => None,
+    }
 }
 
 /// Returns the path of the name or position after `->` and `->>`; `None` for another operand.

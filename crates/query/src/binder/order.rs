@@ -3,7 +3,7 @@
 use super::names::folded;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
-use super::{Binder, Parameters, Result, unsupported};
+use super::{Binder, Parameters, Result};
 use crate::functions::limits::ALL_BUT_LAST;
 use crate::{Error, Parameter};
 use datafusion::common::Column;
@@ -39,6 +39,14 @@ impl LimitRows {
             },
             _ => Ok(LimitRows::All),
         }
+    }
+}
+
+/// Returns the number of rows that a query takes from its end: LIMIT -n without OFFSET.
+pub(crate) fn last_rows(query: &Query) -> Option<u64> {
+    match query.limit.as_deref() {
+        Some(Limit::Count { count: Some(count), offset: None }) => negative(count),
+        _ => None,
     }
 }
 
@@ -78,8 +86,11 @@ impl Binder<'_> {
                     fetch: count.as_ref().map(rows).transpose()?,
                 }
             }
-            Some(Limit::Range { lo, hi }) => self.range(lo, hi)?,
-            Some(Limit::Fetch { percent: true, .. }) => return unsupported("FETCH with PERCENT", query.span),
+            Some(Limit::Range { lo, hi }) => self.range(lo, hi, env)?,
+            Some(Limit::Fetch { percent: true, .. }) => {
+                let error = Error::invalid("FETCH with PERCENT is not supported");
+                return Err(error.at(query.span.start as usize).into());
+            }
             Some(Limit::Fetch { count, offset, with_ties, .. }) => {
                 let skip = offset.as_ref().map(rows).transpose()?;
                 let fetch = count.as_ref().map_or_else(|| Ok(lit(1_i64)), rows)?;
@@ -110,12 +121,13 @@ impl Binder<'_> {
     }
 
     /// `LIMIT lo, hi`: the rows after `lo` up to `hi`, each counted from the start or, if negative, from the end.
-    fn range(&self, lo: &ast::Expr, hi: &ast::Expr) -> Result<LimitRows> {
+    fn range(&self, lo: &ast::Expr, hi: &ast::Expr, env: &Env) -> Result<LimitRows> {
         use RowBound::{FromEnd, FromStart};
         let number = |rows: u64| lit(i64::try_from(rows).unwrap_or(i64::MAX));
         let is_parameter = |bound: &ast::Expr| matches!(bound.kind, ExprKind::Parameter(_));
         if matches!(self.parameters, Parameters::Types(_)) && (is_parameter(lo) || is_parameter(hi)) {
-            return unsupported("bounds of LIMIT without values", lo.span);
+            // The bounds have no values: the plan has the types of parameters only.
+            return Ok(LimitRows::Range { skip: Some(self.count(lo, env)?), fetch: Some(self.count(hi, env)?) });
         }
         let (lo_rows, hi_rows) = match (self.row_bound(lo), self.row_bound(hi)) {
             (Some(RowBound::None), Some(hi)) => (FromStart(0), hi),

@@ -3,9 +3,10 @@
 
 use super::order::sort_key;
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
-use crate::plan::{array_items, text_as};
+use crate::functions::percentiles::POSITION;
+use crate::plan::{percentiles, text_as};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, SortExpr, cast, lit, when};
@@ -14,7 +15,7 @@ use tidalite_sql::ast::{BinaryOperator, FunctionArg, FunctionCall, OrderItem};
 use tidalite_types::SqlState;
 
 /// Ranks of a row that is not there.
-pub(super) const RANKS: &[&str] = &["rank", "dense_rank", "percent_rank", "cume_dist"];
+pub(super) const HYPOTHETICAL_SETS: &[&str] = &["rank", "dense_rank", "percent_rank", "cume_dist"];
 
 /// Conditions on a row of a group, compared with the row whose rank is wanted.
 struct Compared {
@@ -28,7 +29,8 @@ impl Binder<'_> {
     /// Several shares, as an array, give an array.
     pub(super) fn percentile(&self, call: &FunctionCall, place: Place, span: Span) -> Result<Expr> {
         let ([FunctionArg::Expr(share)], [key]) = (call.args.as_slice(), call.within_group.as_slice()) else {
-            return unsupported("percentile_disc of several values", span);
+            let error = Error::invalid("percentile_disc takes one share and one key in WITHIN GROUP");
+            return Err(error.at(span.start as usize).into());
         };
         let inner = place.within_call();
         let (value, share) = (self.expr(&key.expr, inner)?, self.expr(share, inner)?);
@@ -37,8 +39,8 @@ impl Binder<'_> {
         let is_known = and(value.clone().is_not_null(), filter);
         let order_by = vec![sort_key(key, value.clone())];
         let values = self.aggregate_of("array_agg", vec![value], Some(is_known), order_by)?;
-        let one = |share: Expr| self.value_at(&values, share, count.clone(), place, span);
-        match array_items(&share) {
+        let one = |share: Expr| self.value_at(&values, share, count.clone());
+        match percentiles(&share, "percentile_disc")? {
             Some(shares) => {
                 let values = make_array(shares.into_iter().map(one).collect::<Result<_>>()?);
                 Ok(when(count.clone().gt(lit(0_i64)), values).end()?)
@@ -47,10 +49,8 @@ impl Binder<'_> {
         }
     }
 
-    fn value_at(&self, values: &Expr, share: Expr, count: Expr, place: Place, span: Span) -> Result<Expr> {
-        let position = self.operator(BinaryOperator::Multiply, share, count, &place.scope.schema, span)?;
-        let position = cast(self.scalar_call("ceil", vec![position])?, DataType::Int64);
-        let position = self.scalar_call("greatest", vec![position, lit(1_i64)])?;
+    fn value_at(&self, values: &Expr, share: Expr, count: Expr) -> Result<Expr> {
+        let position = self.scalar_call(POSITION, vec![share, count])?;
         self.scalar_call("array_element", vec![values.clone(), position])
     }
 
@@ -69,7 +69,10 @@ impl Binder<'_> {
         let (mut is_before, mut is_equal): (Option<Expr>, Option<Expr>) = (None, None);
         let mut first_key = None;
         for (arg, item) in args.iter().zip(keys) {
-            let FunctionArg::Expr(value) = arg else { return unsupported("argument of a rank", span) };
+            let FunctionArg::Expr(value) = arg else {
+                let error = Error::invalid(format!("{name} takes values as arguments")).about(name);
+                return Err(error.at(span.start as usize).into());
+            };
             let key = self.expr(&item.expr, inner)?;
             let compared = self.compared_with(key.clone(), self.expr(value, inner)?, item, place, span)?;
             let own = match is_equal.clone() {
@@ -81,7 +84,8 @@ impl Binder<'_> {
             first_key.get_or_insert(key);
         }
         let (Some(is_before), Some(is_equal), Some(key)) = (is_before, is_equal, first_key) else {
-            return unsupported("a rank without keys", span);
+            let error = Error::invalid(format!("{name} takes a key in WITHIN GROUP")).about(name);
+            return Err(error.at(span.start as usize).into());
         };
         let filter = self.filter_of(call, place)?;
         let count = |condition: Option<Expr>| self.aggregate_of("count", vec![lit(1_i64)], condition, Vec::new());
@@ -89,7 +93,10 @@ impl Binder<'_> {
         let double = |expr: Expr| cast(expr, DataType::Float64);
         Ok(match name {
             "rank" => rows(is_before)? + lit(1_i64),
-            "dense_rank" if keys.len() > 1 => return unsupported("dense_rank of several values", span),
+            "dense_rank" if keys.len() > 1 => {
+                let error = Error::invalid("dense_rank of several values is not supported").about(name);
+                return Err(error.at(span.start as usize).into());
+            }
             "dense_rank" => {
                 let before = Some(and(is_before.clone(), filter.clone()));
                 let distinct = self.distinct_count(key.clone(), before)?;

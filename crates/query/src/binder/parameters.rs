@@ -10,6 +10,7 @@ use datafusion::logical_expr::expr::{Cast, Placeholder};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, cast, lit};
 use tidalite_sql::Span;
+use tidalite_sql::ast::{self, Ident, ObjectName, TypeName};
 use tidalite_types::ErrorKind;
 
 impl Binder<'_> {
@@ -33,6 +34,14 @@ impl Binder<'_> {
             Some(field) => Expr::Cast(Cast::new_from_field(null(), field)),
             None => Expr::Placeholder(Placeholder::new_with_field(format!("${number}"), None)),
         })
+    }
+
+    /// Returns true for a parameter whose value and type are unknown.
+    pub(super) fn is_untyped(&self, expr: &ast::Expr) -> bool {
+        let (ast::ExprKind::Parameter(number), Parameters::Types(types)) = (&expr.kind, self.parameters) else {
+            return false;
+        };
+        (*number as usize).checked_sub(1).and_then(|at| types.get(at)).is_none_or(Option::is_none)
     }
 
     /// Returns a parameter as items of IN: a list stands for its items.
@@ -60,7 +69,12 @@ impl Binder<'_> {
                 let field = door::field("", *column_type, true);
                 Expr::Cast(Cast::new_from_field(Box::new(text(value.as_str())), field))
             }
-            Parameter::Of(..) => return unsupported("parameter of a type that no column has", span),
+            Parameter::Of(value, of) => {
+                let name = Ident { value: of.name.to_owned(), quote: None, span };
+                let name = ObjectName { parts: vec![name], span };
+                let of = TypeName { name, args: Vec::new(), dimensions: Vec::new(), with_time_zone: None, span };
+                Expr::Cast(Cast::new_from_field(Box::new(text(value.as_str())), self.type_field(&of)?))
+            }
             Parameter::List(items) => {
                 let items = items.iter().map(|item| self.constant(item, span)).collect::<Result<Vec<_>>>()?;
                 return self.array_of(items, &DFSchema::empty());

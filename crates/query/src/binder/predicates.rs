@@ -3,12 +3,12 @@
 use super::expr::among;
 use super::operators::{comparison, text};
 use super::scope::Place;
-use super::{Binder, Result, unsupported};
-use crate::Parameter;
+use super::{Binder, Result};
 use crate::dialect::INTERVAL;
 use crate::functions::guarded::array_has;
 use crate::functions::value_texts::SIMILAR_TO_ESCAPE;
 use crate::plan::{text_as, text_as_list};
+use crate::{Error, Parameter};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::functions_nested::expr_fn::{array_max, array_min, array_position, cardinality};
@@ -44,36 +44,76 @@ impl Binder<'_> {
             _ => false,
         };
         if !is_interval {
-            return unsupported("IN without parentheses", set.span);
+            return self.in_array(operand, set, negated, place);
         }
         let interval = self.scalar_call(INTERVAL, vec![self.expr(set, place)?])?;
         Ok(Expr::InList(InList::new(Box::new(self.expr(operand, place)?), vec![interval], negated)))
     }
 
-    /// Binds LIKE, ILIKE and SIMILAR TO.
-    pub(super) fn like(&self, expr: &ast::Expr, place: Place) -> Result<Expr> {
-        let ExprKind::Like { operand, negated, kind, quantifier: None, pattern, escape } = &expr.kind else {
-            return unsupported("LIKE ANY or ALL", expr.span);
-        };
-        let escape = match escape.as_deref().map(|escape| &escape.kind) {
-            None => None,
-            Some(ExprKind::Literal(Literal::Text(text))) => {
-                let mut chars = text.chars();
-                match (chars.next(), chars.next()) {
-                    (first, None) => Some(first),
-                    _ => return unsupported("ESCAPE of several characters", expr.span),
-                }
+    /// Binds `x IN array`.
+    fn in_array(&self, operand: &ast::Expr, set: &ast::Expr, negated: bool, place: Place) -> Result<Expr> {
+        if !matches!(self.expr(set, place)?.get_type(&place.scope.schema)?, DataType::List(_)) {
+            let error = Error::invalid("IN takes values in parentheses, an interval of time or an array");
+            return Err(error.at(set.span.start as usize).into());
+        }
+        let values = QuantifiedSet::Values(vec![set.clone()]);
+        let found = self.quantified(operand, BinaryOperator::Equal, Quantifier::Any, &values, place, set.span)?;
+        Ok(if negated { Expr::Not(Box::new(found)) } else { found })
+    }
+
+    /// Returns the character of ESCAPE: none for an empty string.
+    fn escape(&self, escape: &ast::Expr, place: Place) -> Result<Option<char>> {
+        let refused = |message: &str| Error::invalid(message).at(escape.span.start as usize);
+        let bound = self.expr(escape, place)?;
+        let Some(text) = constant_text(&bound) else { return Err(refused("ESCAPE takes a constant string").into()) };
+        let mut chars = text.chars();
+        match (chars.next(), chars.next()) {
+            (first, None) => Ok(first),
+            _ => Err(refused("invalid escape string").with_hint("ESCAPE takes one character or none").into()),
+        }
+    }
+
+    /// Binds `x LIKE ANY (patterns)` and `x LIKE ALL (patterns)`.
+    fn like_each(&self, expr: &ast::Expr, quantifier: Quantifier, pattern: &ast::Expr, place: Place) -> Result<Expr> {
+        let patterns = match &pattern.kind {
+            ExprKind::Row(patterns) | ExprKind::Array(patterns) => patterns.as_slice(),
+            ExprKind::Literal(_) | ExprKind::Parameter(_) => std::slice::from_ref(pattern),
+            _ => {
+                let error = Error::invalid("LIKE ANY and LIKE ALL take a list of patterns");
+                return Err(error.at(pattern.span.start as usize).into());
             }
-            Some(_) => return unsupported("ESCAPE of another kind", expr.span),
         };
+        let one = |pattern: &ast::Expr| {
+            let mut own = expr.clone();
+            if let ExprKind::Like { quantifier, pattern: slot, .. } = &mut own.kind {
+                (*quantifier, *slot) = (None, Box::new(pattern.clone()));
+            }
+            self.like(&own, place)
+        };
+        let all = patterns.iter().map(one).collect::<Result<Vec<_>>>()?;
+        let (join, empty): (fn(Expr, Expr) -> Expr, bool) = match quantifier {
+            Quantifier::Any => (Expr::or, false),
+            Quantifier::All => (Expr::and, true),
+        };
+        Ok(all.into_iter().reduce(join).unwrap_or_else(|| lit(empty)))
+    }
+
+    /// Binds LIKE, ILIKE, SIMILAR TO and REGEXP.
+    pub(super) fn like(&self, expr: &ast::Expr, place: Place) -> Result<Expr> {
+        let ExprKind::Like { operand, negated, kind, quantifier, pattern, escape } = &expr.kind else {
+            return Err(Error::internal("an expression is not LIKE").into());
+        };
+        if let Some(quantifier) = quantifier {
+            return self.like_each(expr, *quantifier, pattern, place);
+        }
+        let escape = escape.as_deref().map(|escape| self.escape(escape, place)).transpose()?;
         let value = self.expr(operand, place)?;
         if *kind == LikeKind::Similar {
-            let regex = match (&pattern.kind, escape) {
-                (ExprKind::Literal(Literal::Text(pattern)), escape) => {
-                    text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\'))))
-                }
-                (_, None) => self.scalar_call(SIMILAR_TO_ESCAPE, vec![self.expr(pattern, place)?])?,
-                (_, Some(_)) => return unsupported("SIMILAR TO of a computed pattern with ESCAPE", expr.span),
+            let bound = self.expr(pattern, place)?;
+            let regex = match (constant_text(&bound), escape) {
+                (Some(pattern), escape) => text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\')))),
+                (None, None) => self.scalar_call(SIMILAR_TO_ESCAPE, vec![bound])?,
+                (None, Some(_)) => return Err(computed_pattern(pattern.span).into()),
             };
             let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
             return self.operator(op, value, regex, &place.scope.schema, expr.span);
@@ -81,14 +121,16 @@ impl Binder<'_> {
         let is_insensitive = match kind {
             LikeKind::Like => false,
             LikeKind::Ilike => true,
-            _ => return unsupported("REGEXP", expr.span),
-        };
-        let pattern = match (escape, &pattern.kind) {
-            (None | Some(Some('\\')), _) => self.expr(pattern, place)?,
-            (Some(escape), ExprKind::Literal(Literal::Text(pattern))) => {
-                text(crate::dialect::with_backslashes(pattern, escape))
+            LikeKind::Similar | LikeKind::Regexp => {
+                let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
+                return self.operator(op, value, self.expr(pattern, place)?, &place.scope.schema, expr.span);
             }
-            _ => return unsupported("ESCAPE of a computed pattern", expr.span),
+        };
+        let bound = self.expr(pattern, place)?;
+        let pattern = match (escape, constant_text(&bound)) {
+            (None | Some(Some('\\')), _) => bound,
+            (Some(escape), Some(pattern)) => text(crate::dialect::with_backslashes(pattern, escape)),
+            (Some(_), None) => return Err(computed_pattern(pattern.span).into()),
         };
         Ok(Expr::Like(Like::new(*negated, Box::new(value), Box::new(pattern), None, is_insensitive)))
     }
@@ -119,7 +161,10 @@ impl Binder<'_> {
                 let other = text_as(other, &value, schema)?;
                 Expr::BinaryExpr(BinaryExpr::new(Box::new(value), op, Box::new(other)))
             }
-            (IsTest::Normalized | IsTest::Json, _) => return unsupported("IS NORMALIZED or JSON", span),
+            (IsTest::Normalized | IsTest::Json, _) => {
+                let error = Error::invalid("IS NORMALIZED and IS JSON are not supported");
+                return Err(error.at(span.start as usize).into());
+            }
         })
     }
 
@@ -137,7 +182,15 @@ impl Binder<'_> {
             QuantifiedSet::Query(query) => return self.compared_query(left, op, quantifier, query, place),
             QuantifiedSet::Values(values) => values,
         };
-        let [set] = values.as_slice() else { return unsupported("ANY or ALL of several values", span) };
+        let [set] = values.as_slice() else {
+            let error = Error::invalid("ANY and ALL take an array or a query").with_hint("ANY (ARRAY[a, b])");
+            return Err(error.at(span.start as usize).into());
+        };
+        if self.is_untyped(set) {
+            // The parameter has the type of the items until the type of the array is known.
+            let (left, item) = (self.expr(left, place)?, self.expr(set, place)?);
+            return self.operator(op, left, item, &place.scope.schema, span);
+        }
         let is_list = matches!(
             (quantifier, op),
             (Quantifier::Any, BinaryOperator::Equal) | (Quantifier::All, BinaryOperator::NotEqual)
@@ -179,6 +232,18 @@ impl Binder<'_> {
             _ => Ok(None),
         }
     }
+}
+
+/// Returns the text of a constant string.
+fn constant_text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten(),
+        _ => None,
+    }
+}
+
+fn computed_pattern(span: Span) -> Error {
+    Error::invalid("a pattern with ESCAPE is a constant string").at(span.start as usize)
 }
 
 /// Casts a constant text to the type of the items of an array.

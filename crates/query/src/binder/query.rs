@@ -3,7 +3,7 @@
 use super::order::LimitRows;
 use super::scope::{Env, Place, Scope};
 use super::ties::with_ties;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::ast::{Body, OrderBy, Query};
 
@@ -19,9 +19,6 @@ impl Binder<'_> {
 
     /// Binds a query; `own` returns the part of the limit that the plan applies.
     fn limited(&self, query: &Query, env: &Env, own: fn(LimitRows) -> LimitRows) -> Result<LogicalPlan> {
-        if !query.declare.is_empty() {
-            return unsupported("DECLARE", query.span);
-        }
         let mut inner = env.clone();
         if let Some(with) = &query.with {
             self.with(with, &mut inner)?;

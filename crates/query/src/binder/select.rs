@@ -4,7 +4,7 @@ use super::aggregate::{Rebase, grouped};
 use super::scope::{Aliases, Env, Place, Scope, Source};
 use super::window_join::has_window_join;
 use super::window_names::named_apart;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use datafusion::common::DFSchema;
 use datafusion::functions_aggregate::expr_fn::count;
@@ -52,13 +52,14 @@ impl Clauses {
 
 impl Binder<'_> {
     pub(super) fn select(&self, select: &Select, order: Option<&OrderBy>, env: &Env) -> Result<LogicalPlan> {
-        if select.pivot.is_some() {
-            return unsupported("PIVOT", select.span);
-        }
-        if has_window_join(select) {
+        if has_window_join(select) && select.pivot.is_none() {
             return self.window_joins(select, order, env);
         }
-        let source = self.from(&select.from, env)?;
+        // WHERE and LATEST ON choose the rows of PIVOT.
+        let (source, is_chosen) = match &select.pivot {
+            Some(pivot) => (self.pivoted_select(select, pivot, env)?, true),
+            None => (self.from(&select.from, env)?, false),
+        };
         let scope = source.scope(env.outer);
         let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
         let sequence = self.sequence(select, place)?;
@@ -69,12 +70,12 @@ impl Binder<'_> {
             Some(_) => None,
         };
         let input = match &select.selection {
-            Some(condition) => self.filtered(source.plan, condition, place)?,
-            None => source.plan,
+            Some(condition) if !is_chosen => self.filtered(source.plan, condition, place)?,
+            _ => source.plan,
         };
         let input = match &select.latest_on {
-            Some(clause) => self.latest_on(input, clause, place)?,
-            None => input,
+            Some(clause) if !is_chosen => self.latest_on(input, clause, place)?,
+            _ => input,
         };
         if let (Some(clause), None) = (&select.sample_by, &items) {
             let source = Source { plan: input, columns: scope.columns };
@@ -85,7 +86,7 @@ impl Binder<'_> {
     }
 
     /// Binds WHERE.
-    fn filtered(&self, plan: LogicalPlan, condition: &ast::Expr, place: Place) -> Result<LogicalPlan> {
+    pub(super) fn filtered(&self, plan: LogicalPlan, condition: &ast::Expr, place: Place) -> Result<LogicalPlan> {
         let bound = self.condition(condition, place)?;
         if !find_aggregate_exprs(std::iter::once(&bound)).is_empty() {
             let error = Error::invalid("aggregate functions are not allowed in WHERE").with_hint("use HAVING");
@@ -149,7 +150,7 @@ fn implied_groups(select: &Select, items: &[Expr]) -> Option<Vec<Expr>> {
 }
 
 /// Refuses window functions in a clause that is evaluated before them.
-fn check_no_window(bound: &Expr, clause: &str, condition: &ast::Expr) -> Result<()> {
+pub(super) fn check_no_window(bound: &Expr, clause: &str, condition: &ast::Expr) -> Result<()> {
     if find_window_exprs(std::iter::once(bound)).is_empty() {
         return Ok(());
     }

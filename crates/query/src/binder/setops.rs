@@ -2,13 +2,10 @@
 
 use super::number_types::typed_members;
 use super::scope::Env;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use crate::dialect::halves;
-use crate::plan::{cast_above, type_of_dates};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use tidalite_sql::Span;
 use tidalite_sql::ast::{Body, SetOperator, SetQuantifier, SetTerm};
 use tidalite_types::SqlState;
 
@@ -54,10 +51,6 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         return Err(error.about(name.to_lowercase()).with_code(SqlState::SYNTAX_ERROR).into());
     }
     let (left, right) = typed_members(left, right, term.by_name)?;
-    let (left, right) = match term.by_name {
-        true => (left, right),
-        false => (times_beside(left.clone(), &right)?, times_beside(right, &left)?),
-    };
     Ok(match (term.op, term.by_name) {
         (SetOperator::Union, false) if is_all => LogicalPlanBuilder::from(left).union(right)?.build()?,
         (SetOperator::Union, false) => LogicalPlanBuilder::from(left).union_distinct(right)?.build()?,
@@ -65,17 +58,6 @@ pub(super) fn combined(left: LogicalPlan, right: LogicalPlan, term: &SetTerm) ->
         (SetOperator::Union, true) => LogicalPlanBuilder::from(left).union_by_name_distinct(right)?.build()?,
         (SetOperator::Intersect, false) => LogicalPlanBuilder::intersect(left, right, is_all)?,
         (SetOperator::Except, false) => LogicalPlanBuilder::except(left, right, is_all)?,
-        (_, true) => return unsupported("BY NAME of INTERSECT and EXCEPT", Span::default()),
+        (_, true) => return Err(Error::invalid("BY NAME is allowed only with UNION").into()),
     })
-}
-
-/// Casts the DATE columns of a plan to timestamps where the other plan has timestamps, as PostgreSQL does.
-fn times_beside(plan: LogicalPlan, other: &LogicalPlan) -> Result<LogicalPlan> {
-    let theirs = other.schema().fields().iter();
-    let wanted = |(own, theirs): (&FieldRef, &FieldRef)| match own.data_type() {
-        DataType::Date32 => type_of_dates(std::iter::once(theirs.data_type())),
-        _ => None,
-    };
-    let wanted: Vec<Option<DataType>> = plan.schema().fields().iter().zip(theirs).map(wanted).collect();
-    Ok(cast_above(plan, &wanted)?)
 }

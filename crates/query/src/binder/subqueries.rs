@@ -22,7 +22,7 @@ impl Binder<'_> {
         Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() })
     }
 
-    fn single_column(&self, query: &Query, place: Place) -> Result<Subquery> {
+    pub(super) fn single_column(&self, query: &Query, place: Place) -> Result<Subquery> {
         let subquery = self.subquery(query, place)?;
         if subquery.subquery.schema().fields().len() > 1 {
             let error = Error::invalid("subquery must return only one column").with_code(SqlState::SYNTAX_ERROR);

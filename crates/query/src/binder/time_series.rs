@@ -5,7 +5,7 @@ use super::names::folded;
 use super::order::{output_column, sort_key, with_outputs};
 use super::scope::{Aliases, Env, Found, Place, Scope, Source};
 use super::select::aliases;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::plan::{self, FillValue, Keys, Kind, Sampling, TimeJoin};
 use crate::{Error, Parameter};
 use datafusion::common::Column;
@@ -158,9 +158,9 @@ impl Binder<'_> {
             ExprKind::Literal(Literal::Text(text)) => Ok(Some(text.clone())),
             ExprKind::Parameter(number) => match self.value_of(*number, expr.span)? {
                 Parameter::Text(text) => Ok(Some(text.clone())),
-                _ => unsupported("constant of SAMPLE BY", expr.span),
+                _ => Err(not_constant(expr).into()),
             },
-            _ => unsupported("constant of SAMPLE BY", expr.span),
+            _ => Err(not_constant(expr).into()),
         }
     }
 
@@ -187,13 +187,15 @@ impl Binder<'_> {
         env: &Env,
         span: Span,
     ) -> Result<Source> {
-        if join.keeps_left.is_some() {
-            return unsupported("ASOF LEFT or INNER JOIN", span);
-        }
+        let is_inner = join.keeps_left == Some(false);
         let kind = match join.kind {
             AsofKind::Asof => Kind::Asof,
             AsofKind::Lt => Kind::Lt,
-            AsofKind::Splice => Kind::Splice,
+            AsofKind::Splice if join.keeps_left.is_none() => Kind::Splice,
+            AsofKind::Splice => {
+                let error = Error::invalid("SPLICE JOIN keeps the rows of both sides: leave LEFT or INNER out");
+                return Err(error.at(span.start as usize).into());
+            }
         };
         let tolerance = join.tolerance.as_ref().map(duration_text).unwrap_or_default();
         let scope = scope_of_both(&left, &right, env)?;
@@ -201,7 +203,10 @@ impl Binder<'_> {
         let join = TimeJoin::try_new(left.plan, right.plan, kind, &tolerance)?;
         let place = Place::new(&scope, env);
         let keys = self.time_keys(condition, &join.left, &join.right, &kind.name(), place, span)?;
-        Ok(Source { plan: join.on(keys)?, columns })
+        let time = Expr::Column(join.right_time());
+        let plan = join.on(keys)?;
+        let plan = if is_inner { LogicalPlanBuilder::from(plan).filter(time.is_not_null())?.build()? } else { plan };
+        Ok(Source { plan, columns })
     }
 
     /// Returns the keys of a join by time or window.
@@ -257,14 +262,40 @@ fn check(select: &Select, clause: &SampleBy) -> Result<()> {
     Ok(())
 }
 
+fn not_constant(expr: &ast::Expr) -> Error {
+    Error::invalid("ALIGN TO CALENDAR takes strings: a time zone and an offset").at(expr.span.start as usize)
+}
+
+/// Returns the length, the time zone and the offset of the buckets of a clause with constants.
+pub(crate) fn sampling(clause: &SampleBy) -> crate::Result<(String, Option<String>, Option<String>)> {
+    let text = |expr: &Option<ast::Expr>| match expr {
+        None => Ok(None),
+        Some(ast::Expr { kind: ExprKind::Literal(Literal::Text(text)), .. }) => Ok(Some(text.clone())),
+        Some(other) => Err(not_constant(other)),
+    };
+    let (zone, offset) = match &clause.align {
+        Some(Alignment::Calendar { zone, offset }) => (text(zone)?, text(offset)?),
+        _ => (None, None),
+    };
+    Ok((stride(&clause.stride)?, zone, offset))
+}
+
 /// Returns the length of a bucket as text, such as `15m`.
-fn stride(stride: &Offset) -> Result<String> {
-    let Offset::Duration(duration) = stride else {
-        return unsupported("computed length of SAMPLE BY", Span::default());
+fn stride(stride: &Offset) -> crate::Result<String> {
+    let duration = match stride {
+        Offset::Duration(duration) => duration,
+        // The value of a variable.
+        Offset::Expr { expr, .. } => {
+            let ExprKind::Literal(Literal::Text(text)) = &expr.kind else {
+                let error = Error::invalid("the length of SAMPLE BY is a constant such as 15m or '15m'");
+                return Err(error.at(expr.span.start as usize));
+            };
+            return Ok(text.clone());
+        }
     };
     if duration.count.parse::<i64>().is_ok_and(|count| count < 1) {
         let error = Error::invalid("SAMPLE BY takes a length of at least one unit");
-        return Err(error.at(duration.span.start as usize).into());
+        return Err(error.at(duration.span.start as usize));
     }
     Ok(duration_text(duration))
 }

@@ -1,7 +1,7 @@
 //! Type names of casts.
 
 use super::names::folded;
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::functions::geo;
 use crate::{Error, Parameter, door};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit as ArrowUnit};
@@ -31,13 +31,18 @@ impl Binder<'_> {
     /// An array type is of any number of dimensions, as in PostgreSQL: the value decides, if it is an array or a
     /// constant text of one. Texts of arrays of several dimensions are read for doubles only.
     pub(super) fn type_field_for(&self, written: &TypeName, value: &Expr, schema: &DFSchema) -> Result<FieldRef> {
-        let dims = match (written.dimensions.len(), value) {
-            (0, _) => 0,
+        let is_array = !written.dimensions.is_empty() || array_element(&plain_name(written)).is_some();
+        let dims = match (is_array, value) {
+            (false, _) => 0,
             (_, Expr::Literal(text, _)) => text.try_as_str().flatten().map_or(0, dims_of_text),
             _ => dims_of_type(&value.get_type(schema)?),
         };
         let is_text = matches!(value, Expr::Literal(..));
-        let is_read = !is_text || dims <= 1 || *self.field_of_dims(written, 0)?.data_type() == DataType::Float64;
+        let of_doubles = match self.field_of_dims(written, 0)?.data_type() {
+            DataType::List(item) => *item.data_type() == DataType::Float64,
+            other => *other == DataType::Float64,
+        };
+        let is_read = !is_text || dims <= 1 || of_doubles;
         self.field_of_dims(written, if dims == 0 || !is_read { written.dimensions.len() } else { dims })
     }
 
@@ -98,7 +103,8 @@ fn numbers(written: &TypeName) -> Option<Vec<u64>> {
 
 /// Returns the length of a text type: a cast to `varchar(3)` keeps the first three characters, as in PostgreSQL.
 pub(super) fn characters(written: &TypeName) -> Option<i64> {
-    let is_text = matches!(plain_name(written).as_str(), "varchar" | "char") && written.dimensions.is_empty();
+    let is_text = matches!(plain_name(written).as_str(), "varchar" | "char" | "character" | "character varying")
+        && written.dimensions.is_empty();
     match numbers(written)?.as_slice() {
         [length] if is_text => i64::try_from(*length).ok(),
         _ => None,
@@ -107,7 +113,7 @@ pub(super) fn characters(written: &TypeName) -> Option<i64> {
 
 /// Returns the field of a type without its dimensions, and whether the type is described by a column type.
 fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
-    let Some(numbers) = numbers(written) else { return unsupported("argument of a type", written.span) };
+    let Some(numbers) = numbers(written) else { return Err(no_modifier(name, written).into()) };
     let plain = |data_type| Ok(Some((false, Arc::new(Field::new("", data_type, true)) as FieldRef)));
     let column = |column_type| Ok(Some((true, door::field("", column_type, true))));
     match (name, numbers.as_slice()) {
@@ -121,13 +127,18 @@ fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
         ("float", []) => column(ColumnType::Double),
         ("float", [1..=24]) => column(ColumnType::Float),
         ("float", [25..=53]) => column(ColumnType::Double),
-        ("varchar", [] | [_]) | ("text", []) | ("char", [] | [_]) | ("string", []) => plain(DataType::Utf8View),
+        ("varchar" | "char" | "character" | "character varying", [] | [_]) | ("text" | "string", []) => {
+            plain(DataType::Utf8View)
+        }
         ("date", []) => plain(DataType::Date32),
-        ("time", []) if written.with_time_zone != Some(true) => plain(DataType::Time64(ArrowUnit::Nanosecond)),
-        ("interval", []) => plain(DataType::Interval(IntervalUnit::MonthDayNano)),
+        ("time", [] | [_]) if written.with_time_zone != Some(true) => plain(DataType::Time64(ArrowUnit::Nanosecond)),
+        ("interval", [] | [_]) => plain(DataType::Interval(IntervalUnit::MonthDayNano)),
         ("decimal" | "numeric", numbers) => match decimal(numbers) {
             Some(decimal) => plain(decimal),
-            None => unsupported("digits of a decimal", written.span),
+            None => {
+                let text = format!("a decimal has 1 to {LONG_DECIMAL_DIGITS} digits, not fewer than its scale");
+                Err(Error::invalid(text).at(written.span.start as usize).into())
+            }
         },
         ("timestamp" | "timestamptz", numbers) => {
             let has_zone = name == "timestamptz" || written.with_time_zone == Some(true);
@@ -142,8 +153,13 @@ fn field(name: &str, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
             Some(of) => Ok(Some((true, Arc::new(door::pg_field("", of))))),
             None => Ok(ColumnType::from_sql_name(name).map(|found| (true, door::field("", found, true)))),
         },
-        _ => unsupported("argument of a type", written.span),
+        _ => Err(no_modifier(name, written).into()),
     }
+}
+
+fn no_modifier(name: &str, written: &TypeName) -> Error {
+    let error = Error::invalid(format!("type modifier is not allowed for type \"{name}\"")).about(name);
+    error.at(written.span.start as usize)
 }
 
 fn timestamp(numbers: &[u64], has_zone: bool, written: &TypeName) -> Result<Option<(bool, FieldRef)>> {
@@ -151,7 +167,10 @@ fn timestamp(numbers: &[u64], has_zone: bool, written: &TypeName) -> Result<Opti
         [] | [0..=2 | 4..=6] => TimeUnit::Micros,
         [3] => TimeUnit::Millis,
         [7..=9] => TimeUnit::Nanos,
-        _ => return unsupported("digits of a timestamp", written.span),
+        _ => {
+            let error = Error::invalid("a timestamp has 0 to 9 digits of a second");
+            return Err(error.at(written.span.start as usize).into());
+        }
     };
     let field = match (has_zone, unit) {
         (true, TimeUnit::Micros) => Arc::new(door::of_instants(door::pg_field("", pg_type::TIMESTAMPTZ))),

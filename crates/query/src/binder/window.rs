@@ -3,14 +3,15 @@
 use super::functions::{Arguments, is_interval, null_treatment, unknown_function};
 use super::literals::interval_value;
 use super::names::folded;
-use super::scope::Place;
-use super::{Binder, Result, unsupported};
+use super::scope::{Env, Place};
+use super::select::empty_scope;
+use super::{Binder, Parameters, Result};
 use crate::dialect::WITHOUT_FRAME;
 use crate::functions::{excluding as exclusions, nested, shifts};
 use crate::{Error, plan};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Dependency, ScalarValue};
+use datafusion::common::{DFSchema, Dependency, ScalarValue};
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
@@ -45,7 +46,8 @@ impl Binder<'_> {
         span: Span,
     ) -> Result<Expr> {
         if !call.order_by.is_empty() || !call.within_group.is_empty() {
-            return unsupported("ORDER BY in a window function", span);
+            let error = Error::invalid("ORDER BY in the arguments of a window function is not supported").about(name);
+            return Err(error.with_hint("order the window: OVER (ORDER BY …)").at(span.start as usize).into());
         }
         let window = window_of(over, place)?;
         let inner = place.within_call();
@@ -103,11 +105,13 @@ impl Binder<'_> {
         {
             return self.mean_of_window(raw);
         }
-        let has_default = matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..)));
-        match has_default && shifts::is_shift(&raw.func_def) {
-            true => self.neighbour_or_default(raw),
-            false => self.planned_window(raw),
+        if !shifts::is_shift(&raw.func_def) {
+            return self.planned_window(raw);
         }
+        if matches!(&raw.args[..], [_, _, default] if !matches!(default, Expr::Literal(..))) {
+            return self.neighbour_or_default(raw);
+        }
+        self.planned_window(RawWindowExpr { args: with_typed_default(raw.args, &place.scope.schema)?, ..raw })
     }
 
     /// Binds `avg` of intervals over a window: their sum divided by their number.
@@ -175,26 +179,72 @@ impl Binder<'_> {
         };
         let has_distance = [Some(&written.start), written.end.as_ref()].into_iter().flatten().any(is_distance);
         let units = match written.units {
-            FrameUnits::Rows => WindowFrameUnits::Rows,
+            // The frame begins with the first row, as in QuestDB.
+            FrameUnits::Rows | FrameUnits::Cumulative => WindowFrameUnits::Rows,
             // DataFusion has no RANGE for rows and arrays of arrays; without a distance GROUPS is the same.
             FrameUnits::Range if !has_distance && is_by_row() => WindowFrameUnits::Groups,
             FrameUnits::Range => WindowFrameUnits::Range,
             FrameUnits::Groups => WindowFrameUnits::Groups,
-            FrameUnits::Cumulative => return unsupported("CUMULATIVE", Span::default()),
         };
-        let start = bound(&written.start, units)?;
+        let start = self.bound(&written.start, units)?;
         let end = match &written.end {
             _ if ends_before_current(written) => WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1))),
             None => WindowFrameBound::CurrentRow,
-            Some(end) => bound(end, units)?,
+            Some(end) => self.bound(end, units)?,
         };
         let starts_last = matches!(&start, WindowFrameBound::Following(value) if value.is_null());
         if starts_last || matches!(&end, WindowFrameBound::Preceding(value) if value.is_null()) {
-            return unsupported("frame that is empty", Span::default());
+            let error = Error::invalid("a frame starts with UNBOUNDED FOLLOWING, or ends with UNBOUNDED PRECEDING");
+            return Err(error.with_code(SqlState::WINDOWING_ERROR).into());
         }
         let frame = WindowFrame::new_bounds(units, start, end);
         frame.regularize_order_bys(order_by)?;
         Ok(frame)
+    }
+
+    fn bound(&self, bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
+        let unbounded = ScalarValue::UInt64(None);
+        Ok(match bound {
+            FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+            FrameBound::Preceding(None) => WindowFrameBound::Preceding(unbounded),
+            FrameBound::Following(None) => WindowFrameBound::Following(unbounded),
+            FrameBound::Preceding(Some(offset)) => WindowFrameBound::Preceding(self.distance(offset, units)?),
+            FrameBound::Following(Some(offset)) => WindowFrameBound::Following(self.distance(offset, units)?),
+        })
+    }
+
+    fn distance(&self, offset: &FrameOffset, units: WindowFrameUnits) -> Result<ScalarValue> {
+        let (span, computed) = match offset {
+            FrameOffset::Expr(expr) => (expr.span, self.computed_distance(expr)?),
+            FrameOffset::Duration(duration) => (duration.span, None),
+        };
+        let refused = |message: &str| Error::invalid(message).at(span.start as usize);
+        let text = distance_text(offset).or(computed);
+        let text = text.ok_or_else(|| refused("the distance of a frame is a constant number or interval"))?;
+        if units == WindowFrameUnits::Range {
+            return Ok(ScalarValue::Utf8(Some(text)));
+        }
+        let rows =
+            text.parse().map_err(|_| refused("the distance of a frame is a number of rows that is not negative"))?;
+        Ok(ScalarValue::UInt64(Some(rows)))
+    }
+
+    /// Returns the text of a computed constant.
+    fn computed_distance(&self, expr: &ast::Expr) -> Result<Option<String>> {
+        if matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Interval(_)) {
+            return Ok(None);
+        }
+        let (scope, env) = (empty_scope(None), Env::default());
+        let value = self.simplified(vec![self.expr(expr, Place::new(&scope, &env))?])?.pop();
+        Ok(match value {
+            Some(Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(of)), _)) => {
+                Some(interval_text(Interval { months: of.months, days: of.days, nanos: of.nanoseconds }))
+            }
+            Some(Expr::Literal(value, _)) if !value.is_null() => Some(value.to_string()),
+            // A parameter without a value.
+            _ if matches!(self.parameters, Parameters::Types(_)) => Some("1".to_owned()),
+            _ => None,
+        })
     }
 }
 
@@ -256,6 +306,16 @@ fn is_strict(order_by: &[SortExpr], place: Place) -> Option<bool> {
     Some(dependencies.iter().any(|of| of.source_indices == vec![at] && of.mode == Dependency::Single))
 }
 
+/// Returns the arguments of `lag` or `lead`, whose default is a literal, with a value and a default of one numeric type.
+fn with_typed_default(args: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+    let [value, offset, default] = args.as_slice() else { return Ok(args) };
+    let value = plan::exact_expr(value.clone(), schema)?;
+    match plan::with_common_fractions([&value, default], schema)?.as_deref() {
+        Some([value, default]) => Ok(vec![value.clone(), offset.clone(), default.clone()]),
+        _ => Ok(args),
+    }
+}
+
 /// Returns the rows that a frame excludes.
 fn excluded(frame: &ast::WindowFrame) -> Option<&'static str> {
     match frame.exclusion? {
@@ -295,32 +355,6 @@ fn is_distance(bound: &FrameBound) -> bool {
     matches!(bound, FrameBound::Preceding(Some(_)) | FrameBound::Following(Some(_)))
 }
 
-fn bound(bound: &FrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
-    let unbounded = ScalarValue::UInt64(None);
-    Ok(match bound {
-        FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
-        FrameBound::Preceding(None) => WindowFrameBound::Preceding(unbounded),
-        FrameBound::Following(None) => WindowFrameBound::Following(unbounded),
-        FrameBound::Preceding(Some(offset)) => WindowFrameBound::Preceding(distance(offset, units)?),
-        FrameBound::Following(Some(offset)) => WindowFrameBound::Following(distance(offset, units)?),
-    })
-}
-
-fn distance(offset: &FrameOffset, units: WindowFrameUnits) -> Result<ScalarValue> {
-    let span = match offset {
-        FrameOffset::Expr(expr) => expr.span,
-        FrameOffset::Duration(duration) => duration.span,
-    };
-    let Some(text) = distance_text(offset) else { return unsupported("distance of a frame", span) };
-    if units == WindowFrameUnits::Range {
-        return Ok(ScalarValue::Utf8(Some(text)));
-    }
-    match text.parse() {
-        Ok(rows) => Ok(ScalarValue::UInt64(Some(rows))),
-        Err(_) => unsupported("distance of a frame", span),
-    }
-}
-
 fn distance_text(offset: &FrameOffset) -> Option<String> {
     let interval = match offset {
         FrameOffset::Duration(duration) => interval_of(duration)?,
@@ -330,8 +364,11 @@ fn distance_text(offset: &FrameOffset) -> Option<String> {
             _ => return None,
         },
     };
-    let Interval { months, days, nanos } = interval;
-    Some(format!("{months} months {days} days {nanos} nanoseconds"))
+    Some(interval_text(interval))
+}
+
+fn interval_text(Interval { months, days, nanos }: Interval) -> String {
+    format!("{months} months {days} days {nanos} nanoseconds")
 }
 
 fn interval_of(duration: &Duration) -> Option<Interval> {

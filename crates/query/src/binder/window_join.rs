@@ -3,7 +3,7 @@
 use super::from::scope_of_both;
 use super::order::with_outputs;
 use super::scope::{Env, Place, Scope, Source};
-use super::{Binder, Result, unsupported};
+use super::{Binder, Result};
 use crate::Error;
 use crate::plan::{self, Bound, WindowJoins};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
@@ -82,7 +82,10 @@ impl Binder<'_> {
         let (length, unit) = match offset {
             Offset::Duration(duration) => match duration.count.parse::<i64>() {
                 Ok(count) => (lit(count), Some(duration.unit)),
-                Err(_) => return unsupported("length of a window", duration.span),
+                Err(_) => {
+                    let error = Error::invalid("the length of a window is out of range");
+                    return Err(error.at(duration.span.start as usize).into());
+                }
             },
             Offset::Expr { expr, unit } => (self.expr(expr, place)?, *unit),
         };
@@ -101,7 +104,9 @@ fn only_table(select: &Select) -> Result<&TableRef> {
             .into());
     }
     if select.sample_by.is_some() || select.latest_on.is_some() {
-        return unsupported("SAMPLE BY or LATEST ON of a WINDOW JOIN", select.span);
+        return Err(refused("SAMPLE BY and LATEST ON go around WINDOW JOIN")
+            .with_hint("put it in parentheses: SELECT … FROM (SELECT … WINDOW JOIN …) SAMPLE BY …")
+            .into());
     }
     match select.from.as_slice() {
         [only] => Ok(only),

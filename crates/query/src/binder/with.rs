@@ -55,22 +55,31 @@ impl Binder<'_> {
         (first, init, last): (&Body, &[SetTerm], &SetTerm),
         env: &Env,
     ) -> Result<LogicalPlan> {
-        if query.with.is_some() || query.order_by.is_some() || query.limit.is_some() {
-            return unsupported("clauses around a recursive query", query.span);
+        let mut own = env.clone();
+        if let Some(with) = &query.with {
+            self.with(with, &mut own)?;
         }
-        if last.by_name {
-            return unsupported("BY NAME of a recursive query", query.span);
-        }
-        let start = self.set_operations(first, init, env)?;
+        let start = self.set_operations(first, init, &own)?;
         let start = with_columns(start, &cte.columns)?;
         let rows = nullable(start.schema().inner());
         let source = provider_as_source(Arc::new(CteWorkTable::new(name, rows)));
-        let own = LogicalPlanBuilder::scan(name.to_owned(), source.clone(), None)?.build()?;
-        let mut inner = env.clone();
-        inner.name_plan(name.to_owned(), own);
+        let rows_so_far = LogicalPlanBuilder::scan(name.to_owned(), source.clone(), None)?.build()?;
+        let mut inner = own;
+        inner.name_plan(name.to_owned(), rows_so_far);
         let step = self.body(&last.body, &inner)?;
         if !reads(&step, &source)? {
-            return combined(start, step, last);
+            return match query.order_by.is_some() || query.limit.is_some() {
+                true => with_columns(self.query(query, env)?, &cte.columns),
+                false => combined(start, step, last),
+            };
+        }
+        if query.order_by.is_some() || query.limit.is_some() {
+            let error = Error::invalid("ORDER BY and LIMIT of a recursive query are not supported");
+            return Err(error.with_hint("write them behind WITH").at(query.span.start as usize).into());
+        }
+        if last.by_name {
+            let error = Error::invalid("BY NAME of a recursive query is not supported");
+            return Err(error.at(query.span.start as usize).into());
         }
         let is_distinct = last.quantifier != Some(SetQuantifier::All);
         Ok(LogicalPlanBuilder::from(start).to_recursive_query(name.to_owned(), step, is_distinct)?.build()?)

@@ -18,7 +18,7 @@ impl Input<'_> {
             self.take("column");
             let mut if_not_exists = self.take_all(&["if", "not", "exists"]);
             self.each(|input| {
-                if input.take_all(&["add", "column"]) {
+                if input.takes_action("add") {
                     if_not_exists = input.take_all(&["if", "not", "exists"]);
                 }
                 let column = input.name("a column name")?.text;
@@ -37,11 +37,14 @@ impl Input<'_> {
             return self.drop_partitions(table);
         } else if self.take("drop") {
             self.take("column");
+            let mut if_exists = self.take_all(&["if", "exists"]);
             self.each(|input| {
-                input.take_all(&["drop", "column"]);
+                if input.takes_action("drop") {
+                    if_exists = input.take_all(&["if", "exists"]);
+                }
                 let column = input.name("a column name")?.text;
                 input.drop_behavior();
-                Ok(Command::DropColumn { table: table.clone(), column })
+                Ok(Command::DropColumn { table: table.clone(), column, if_exists })
             })?
         } else if self.take_all(&["set", "ttl"]) {
             let ttl = self.ttl()?;
@@ -63,6 +66,11 @@ impl Input<'_> {
             return Err(self.expected("ADD, DROP, RENAME, SET TTL, SET PARAM, SEAL or DEDUP"));
         };
         Ok(Statement::Commands { tag: "ALTER TABLE", commands })
+    }
+
+    /// Takes `ADD COLUMN` or `DROP COLUMN` in a list, or the verb alone before IF.
+    fn takes_action(&mut self, verb: &str) -> bool {
+        self.take_all(&[verb, "column"]) || self.sees_at(1, "if") && self.take(verb)
     }
 
     fn each(&mut self, mut one: impl FnMut(&mut Self) -> Result<Command>) -> Result<Vec<Command>> {

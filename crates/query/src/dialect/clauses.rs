@@ -9,7 +9,7 @@
 //! | `ts IN '2018'`, `ts IN today()` | `ts IN (__interval('2018'))`, `ts IN (__interval(today()))` |
 //! | `a <<= b`, `a >>= b` | `a <@ b`, `a @> b` |
 //!
-//! Joins are in [`super::joins`], PIVOT in [`super::pivot`].
+//! Joins are in [`super::joins`]. PIVOT and DECLARE are planned by the binder alone.
 //!
 //! The planner knows none of the slots, so nothing passes as something else. [`super::rewrite`] takes them out again.
 
@@ -27,9 +27,8 @@ pub(crate) const INTERVAL: &str = "__interval";
 /// `interval(lo, hi)`.
 pub(crate) const RANGE: &str = "__range";
 
-/// A PIVOT says its table and its columns several times, which multiplies what is in them: those of twenty that stand within
-/// each other would be three thousand million. Past this many tokens that are copied, and so many times those of the
-/// statement, it is refused.
+/// Clauses within clauses are copied once for each level. A statement is refused that copies more tokens than this
+/// number and so many times its own.
 const COPIED_MAX: usize = 100_000;
 const COPIED_TIMES: usize = 16;
 
@@ -82,7 +81,6 @@ pub(super) fn moved(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<Tok
     if is_show {
         return Ok(tokens);
     }
-    let tokens = super::declare::substituted(tokens, words)?;
     part(&tokens, words, &Cell::new(COPIED_MAX + COPIED_TIMES * tokens.len()))
 }
 
@@ -129,9 +127,6 @@ impl<'a> Mover<'a> {
             }
             if self.sees(0, "window") && self.sees(1, "join") {
                 return self.window_join();
-            }
-            if is_one_of(self.token(0), &["pivot", "unpivot"]) && self.pivot()? {
-                return Ok(());
             }
             if self.sees(0, "in") && self.interval() {
                 return Ok(());

@@ -50,6 +50,15 @@ pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<
     Ok(out)
 }
 
+/// Returns the error for a geohash that [`text_of`] does not read.
+pub(crate) fn error_of(written: &str) -> Error {
+    let word = written.split('/').next().unwrap_or_default();
+    Error::invalid(match hash(&word.to_lowercase()) {
+        Some((_, bits)) => format!("{word} has {bits} bits: behind / stands a number up to that"),
+        None => format!("invalid geohash {word}"),
+    })
+}
+
 /// Returns the text of a geohash as it is written: `#u33d`, `#u33d/10`, `##1101`; `None` for another word.
 pub(crate) fn text_of(written: &str) -> Option<String> {
     let (word, limit) = match written.split_once('/') {

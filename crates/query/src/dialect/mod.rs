@@ -6,10 +6,10 @@
 //! Reading order:
 //!
 //! - [`syntax`] rejects syntax errors; [`grammar`] limits the tokenizer and the query parser.
-//! - Token rewrites before the query parser: [`postgres`], [`declare`], [`clauses`], [`joins`], [`timed`], [`pivot`],
+//! - Token rewrites before the query parser: [`postgres`], [`clauses`], [`joins`], [`timed`],
 //!   [`exclusions`], [`geohashes`], [`subscripts`], [`symmetric`].
-//! - [`compound`] splits statements of several steps; [`statements`] dispatches by kind: [`change`] of rows, [`create`]
-//!   and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`]; [`types`] has type names.
+//! - [`statements`] dispatches by kind: [`create`] and [`alter`] of tables with [`columns`], [`view`], [`mod@copy`];
+//!   [`types`] has type names. Statements that change rows are trees of [`crate::binder::dml`].
 //! - [`rewrite`] changes queries before planning, with [`balanced`], [`laterals`], [`group_by`], [`row_values`],
 //!   [`windows`], [`using`], [`relations`], [`sequences`], [`set_returning`], [`templates`], [`operators`], [`casts`]
 //!   and [`synonyms`].
@@ -17,13 +17,10 @@
 mod alter;
 mod balanced;
 mod casts;
-mod change;
 mod clauses;
 mod columns;
-mod compound;
 mod copy;
 mod create;
-mod declare;
 mod exclusions;
 mod geohashes;
 mod grammar;
@@ -33,7 +30,6 @@ mod joins;
 mod laterals;
 mod operators;
 pub(crate) mod own_names;
-mod pivot;
 mod postgres;
 mod prefix_runs;
 mod relations;
@@ -57,15 +53,14 @@ mod visit;
 mod windows;
 
 pub(crate) use balanced::halves;
-pub(crate) use change::EXCLUDED;
 pub(crate) use clauses::{INTERVAL, RANGE};
 pub(crate) use exclusions::WITHOUT_FRAME;
-pub(crate) use geohashes::text_of as geohash_text;
+pub(crate) use geohashes::{error_of as geohash_error, text_of as geohash_text};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Pivot, Relation, Unpivot, all_columns, call, called, empty as empty_select, nest, query as query_of, relation,
-    table, text, time_join, window_join,
+    Relation, all_columns, call, empty as empty_select, nest, no_query, query as query_of, relation, text, time_join,
+    window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
@@ -75,10 +70,10 @@ pub(crate) use using::{MergedJoin, merged_join};
 pub use view::RefreshAsked;
 pub(crate) use visit::{visit, visit_mut};
 
-use crate::binder::{Parameters, Tree};
+use crate::binder::{self, Parameters, Tree, dml};
 use crate::names::Words;
 use crate::parameters::{self, Parameter};
-use crate::statement::{CreateTableAs, Insert, Name, Query, Statement};
+use crate::statement::{CreateTableAs, Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -95,9 +90,7 @@ const DEPTH_MAX: usize = 200;
 
 /// Understands one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
-    let tree = syntax::tree(sql)?;
-    let (tokens, words) = folded(sql)?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(Vec::new())))
+    parsed(sql, Parameters::Values(Vec::new()), |tokens, _| Ok(tokens))
 }
 
 /// Understands a query of our own, which the caller changes before it is planned.
@@ -111,39 +104,116 @@ pub(crate) fn parse_template(sql: &str) -> Result<Query> {
 
 /// As [`parse`], with values for `$1`, `$2`, …
 pub fn parse_bound(sql: &str, values: &[Parameter]) -> Result<Statement> {
-    let tree = syntax::tree(sql)?;
-    let (tokens, words) = folded(sql)?;
-    let tokens = parameters::bind(tokens, values, |token| words.offset(token.span.start))?;
-    Ok(with_tree(statement(tokens, words)?, tree, Parameters::Values(values.to_vec())))
+    let parameters = Parameters::Values(values.to_vec());
+    parsed(sql, parameters, |tokens, words| parameters::bind(tokens, values, |token| words.offset(token.span.start)))
 }
 
-/// Returns the statement with the tree of its query, if it has one.
-fn with_tree(statement: Statement, tree: tidalite_sql::ast::Statement, parameters: Parameters) -> Statement {
-    let Some(query) = query_in(tree) else { return statement };
-    let tree = Some(Arc::new(Tree { query, parameters }));
-    match statement {
+/// Understands one statement; `bound` puts the parameters into the tokens.
+fn parsed(
+    sql: &str,
+    parameters: Parameters,
+    bound: impl FnOnce(Vec<TokenWithSpan>, &Words) -> Result<Vec<TokenWithSpan>>,
+) -> Result<Statement> {
+    let tree = syntax::tree(sql)?;
+    if dml::changes_rows(&tree) {
+        return change(sql, tree, parameters);
+    }
+    let (tokens, words) = folded(sql)?;
+    let tokens = bound(tokens, &words)?;
+    with_tree(tokens, words, tree, parameters)
+}
+
+/// Returns the statement of a tree that changes rows.
+fn change(sql: &str, tree: tidalite_sql::ast::Statement, parameters: Parameters) -> Result<Statement> {
+    dml::statement(tree, &dml::Context { words: Arc::new(Words::read(sql)), parameters })
+}
+
+/// Returns the statement of tokens with the tree of its query, if it has one.
+///
+/// A query that the stock parser rejects is planned by the binder alone.
+fn with_tree(
+    tokens: Vec<TokenWithSpan>,
+    words: Arc<Words>,
+    tree: tidalite_sql::ast::Statement,
+    parameters: Parameters,
+) -> Result<Statement> {
+    use tidalite_sql::ast::Statement as Parsed;
+    let form = match &tree {
+        Parsed::Query(_) => Form::Query,
+        Parsed::Explain(explain) => Form::Explain { is_analyze: explain.analyze },
+        Parsed::CreateTable(_) => Form::Write,
+        _ => Form::Other,
+    };
+    let Some(mut query) = query_in(tree) else { return statement(tokens, words) };
+    binder::declare::resolve(&mut query)?;
+    let (tail, span) = (binder::last_rows(&query), query.span);
+    let tree = Tree { query, parameters };
+    let others = (form == Form::Write).then(|| without_query(&tokens, span, &words));
+    let parsed = match statement(tokens, words.clone()) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let own = Query { tail, ..Query::of_tree(words.clone(), tree) };
+            return match (form, others) {
+                (Form::Query, _) => Ok(Statement::Query(own)),
+                (Form::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
+                (Form::Write, Some(tokens)) => match statement(tokens, words) {
+                    Ok(Statement::CreateTableAs(create)) => {
+                        Ok(Statement::CreateTableAs(CreateTableAs { query: own, ..create }))
+                    }
+                    _ => Err(error),
+                },
+                _ => Err(error),
+            };
+        }
+    };
+    let tree = Some(Arc::new(tree));
+    Ok(match parsed {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
-        Statement::Insert(insert) => Statement::Insert(Insert { query: Query { tree, ..insert.query }, ..insert }),
         Statement::CreateTableAs(create) => {
             Statement::CreateTableAs(CreateTableAs { query: Query { tree, ..create.query }, ..create })
         }
         other => other,
-    }
+    })
 }
 
-/// Returns the query whose rows a statement returns, explains or inserts.
+/// The statements whose query the binder alone may plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Query,
+    Explain {
+        is_analyze: bool,
+    },
+    /// CREATE TABLE AS, whose other clauses are read without the query.
+    Write,
+    Other,
+}
+
+/// Returns tokens with `SELECT 1` in place of the query at `span`.
+fn without_query(tokens: &[TokenWithSpan], span: tidalite_sql::Span, words: &Words) -> Vec<TokenWithSpan> {
+    let place = |token: &TokenWithSpan| words.offset(token.span.start).unwrap_or(usize::MAX);
+    let is_within = |token: &TokenWithSpan| (span.start as usize..span.end as usize).contains(&place(token));
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut is_replaced = false;
+    for token in tokens {
+        if !is_within(token) {
+            out.push(token.clone());
+        } else if !is_replaced {
+            is_replaced = true;
+            out.push(TokenWithSpan::new(Token::make_keyword("select"), token.span));
+            out.push(TokenWithSpan::new(Token::Number("1".to_owned(), false), token.span));
+        }
+    }
+    out
+}
+
+/// Returns the query whose rows a statement returns, explains or stores.
 fn query_in(tree: tidalite_sql::ast::Statement) -> Option<tidalite_sql::ast::Query> {
-    use tidalite_sql::ast::{Body, InsertSource, Statement as Parsed, TableSource};
+    use tidalite_sql::ast::{Statement as Parsed, TableSource};
     match tree {
         Parsed::Query(query) => Some(*query),
         Parsed::Explain(explain) => match explain.statement {
             Parsed::Query(query) => Some(*query),
-            _ => None,
-        },
-        // Columns give VALUES their types.
-        Parsed::Insert(insert) if insert.with.is_none() => match insert.source {
-            InsertSource::Query(query) if !matches!(query.body, Body::Values(_)) => Some(*query),
             _ => None,
         },
         Parsed::CreateTable(create) => match create.source {
@@ -163,12 +233,34 @@ pub(crate) fn parse_unbound(
     given: &[Option<PgType>],
 ) -> Result<(Statement, Statement)> {
     let tree = syntax::tree(sql)?;
+    if dml::changes_rows(&tree) {
+        return change_unbound(sql, tree, types, given);
+    }
     let (tokens, words) = folded(sql)?;
     let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
     types.resize(count.max(types.len()), None);
-    let typed = statement(parameters::bind_types(tokens.clone(), types, given), words.clone())?;
-    let typed = with_tree(typed, tree, Parameters::Types(parameters::fields(types, given)));
-    Ok((statement(tokens, words)?, typed))
+    let parameters = Parameters::Types(parameters::fields(types, given));
+    let typed = parameters::bind_types(tokens.clone(), types, given);
+    let typed = with_tree(typed, words.clone(), tree.clone(), parameters)?;
+    // Without a tree, so that a plan for all values is one of the rewrites.
+    let untyped = match statement(tokens.clone(), words.clone()) {
+        Ok(untyped) => untyped,
+        Err(_) => with_tree(tokens, words, tree, Parameters::Types(Vec::new()))?,
+    };
+    Ok((untyped, typed))
+}
+
+/// As [`parse_unbound`] for a statement that changes rows.
+fn change_unbound(
+    sql: &str,
+    tree: tidalite_sql::ast::Statement,
+    types: &mut Vec<Option<ColumnType>>,
+    given: &[Option<PgType>],
+) -> Result<(Statement, Statement)> {
+    types.resize(dml::parameter_count(sql)?.max(types.len()), None);
+    let typed = change(sql, tree.clone(), Parameters::Types(parameters::fields(types, given)))?;
+    let untyped = change(sql, tree, Parameters::Types(Vec::new()))?;
+    Ok((untyped, typed))
 }
 
 /// Splits a text into tokens with folded words.
@@ -183,9 +275,6 @@ fn statement(tokens: Vec<TokenWithSpan>, words: Arc<Words>) -> Result<Statement>
         return Ok(statement);
     }
     if let Some(statement) = copy::copy(&tokens, &words)? {
-        return Ok(statement);
-    }
-    if let Some(statement) = compound::compound(&tokens, &words)? {
         return Ok(statement);
     }
     let tokens = clauses::moved(tokens, &words)?;

@@ -5,13 +5,12 @@
 //! `SELECT * FROM __window_join((SELECT …))`, and what stands left of an ASOF JOIN goes into parentheses with it.
 
 use super::clauses::{BOUND, LATEST_ON, SAMPLE_BY, TIME_JOIN, WINDOW_JOIN};
-use super::pivot::{FOR, GROUP, GROUP_BY_REST};
 use super::using::merged_join;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{
-    self, ExcludeSelectItem, Expr, ExprWithAlias, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    GroupByExpr, Ident, Join, JoinOperator, NullInclusion, ObjectName, OrderByKind, PivotValueSource, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, TableAlias, TableFactor, TableWithJoins, Value, WildcardAdditionalOptions,
+    self, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Join,
+    JoinOperator, ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor,
+    TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
 /// A relation of ours with what it is over.
@@ -26,29 +25,6 @@ pub(crate) enum Relation {
     MergedJoin(Box<TableWithJoins>),
     /// The query as it was written, its last joins among them.
     WindowJoin(Box<Select>),
-    Pivot(Box<Pivot>),
-    Unpivot(Box<Unpivot>),
-}
-
-/// `table PIVOT (…)`, taken apart.
-pub(crate) struct Pivot {
-    pub table: TableFactor,
-    pub aggregates: Vec<ExprWithAlias>,
-    /// Columns, each with the values that become columns.
-    pub dimensions: Vec<(Expr, Vec<ExprWithAlias>)>,
-    /// `None` for all that is named nowhere else.
-    pub group_by: Option<Vec<Expr>>,
-    pub alias: Option<TableAlias>,
-}
-
-/// `table UNPIVOT (value FOR name IN (columns))`.
-pub(crate) struct Unpivot {
-    pub table: TableFactor,
-    pub name: String,
-    pub value: Expr,
-    pub keeps_nulls: bool,
-    pub columns: Vec<ExprWithAlias>,
-    pub alias: Option<TableAlias>,
 }
 
 /// Takes the clauses out of their slots.
@@ -122,7 +98,7 @@ pub(crate) fn nest(table: &mut TableWithJoins) {
     while let Some(at) = table.joins.iter().position(is_ours) {
         let rest = table.joins.split_off(at + 1);
         let placeholder =
-            TableFactor::Derived { lateral: false, subquery: Box::new(nothing()), alias: None, sample: None };
+            TableFactor::Derived { lateral: false, subquery: Box::new(no_query()), alias: None, sample: None };
         let inner = TableWithJoins {
             relation: std::mem::replace(&mut table.relation, placeholder),
             joins: std::mem::take(&mut table.joins),
@@ -197,25 +173,6 @@ pub(super) fn has_window_join(select: &Select) -> bool {
     select.from.iter().any(|table| table.joins.iter().any(|join| window_join(join).is_some()))
 }
 
-/// A column of a PIVOT, and the values that become columns.
-type Dimension = (Expr, Vec<ExprWithAlias>);
-
-/// The dimensions and the GROUP BY that [`super::pivot`] put into one list.
-fn pivot_lists(columns: Vec<Expr>, list: Vec<ExprWithAlias>) -> Option<(Vec<Dimension>, Option<Vec<Expr>>)> {
-    let mut dimensions: Vec<Dimension> = Vec::new();
-    let mut columns = columns.into_iter();
-    let mut group_by = None;
-    for item in list {
-        match call(&item.expr) {
-            Some((name, _)) if name == FOR => dimensions.push((columns.next()?, Vec::new())),
-            Some((name, arguments)) if name == GROUP => group_by = Some(arguments),
-            Some((name, _)) if name == GROUP_BY_REST => group_by = None,
-            _ => dimensions.last_mut()?.1.push(item),
-        }
-    }
-    Some((dimensions, group_by))
-}
-
 /// What a table factor of ours stands for; any other is given back.
 pub(crate) fn relation(factor: TableFactor) -> std::result::Result<Relation, TableFactor> {
     match factor {
@@ -247,33 +204,6 @@ pub(crate) fn relation(factor: TableFactor) -> std::result::Result<Relation, Tab
             if table_with_joins.joins.last().is_some_and(|join| merged_join(join).is_some()) =>
         {
             Ok(Relation::MergedJoin(table_with_joins))
-        }
-        TableFactor::Pivot {
-            table,
-            aggregate_functions,
-            value_column,
-            value_source: PivotValueSource::List(list),
-            default_on_null: None,
-            alias,
-        } => {
-            let Some((dimensions, group_by)) = pivot_lists(value_column.clone(), list.clone()) else {
-                let value_source = PivotValueSource::List(list);
-                return Err(TableFactor::Pivot {
-                    table,
-                    aggregate_functions,
-                    value_column,
-                    value_source,
-                    default_on_null: None,
-                    alias,
-                });
-            };
-            let pivot = Pivot { table: *table, aggregates: aggregate_functions, dimensions, group_by, alias };
-            Ok(Relation::Pivot(Box::new(pivot)))
-        }
-        TableFactor::Unpivot { table, value, null_inclusion, name, columns, alias } => {
-            let keeps_nulls = matches!(null_inclusion, Some(NullInclusion::IncludeNulls));
-            let unpivot = Unpivot { table: *table, name: name.value, value, keeps_nulls, columns, alias };
-            Ok(Relation::Unpivot(Box::new(unpivot)))
         }
         other => Err(other),
     }
@@ -344,27 +274,11 @@ pub(super) fn hide(select: &mut Select, hidden: Vec<Ident>) {
 }
 
 pub(crate) fn query(select: Select) -> Query {
-    Query { body: Box::new(SetExpr::Select(Box::new(select))), ..nothing() }
+    Query { body: Box::new(SetExpr::Select(Box::new(select))), ..no_query() }
 }
 
-/// A table by its name.
-pub(crate) fn table(name: ObjectName, alias: Option<TableAlias>) -> TableFactor {
-    TableFactor::Table {
-        name,
-        alias,
-        args: None,
-        with_hints: Vec::new(),
-        version: None,
-        with_ordinality: false,
-        partitions: Vec::new(),
-        json_path: None,
-        sample: None,
-        index_hints: Vec::new(),
-    }
-}
-
-/// A query without anything.
-fn nothing() -> Query {
+/// A query without rows or columns.
+pub(crate) fn no_query() -> Query {
     Query {
         with: None,
         body: Box::new(SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() })),

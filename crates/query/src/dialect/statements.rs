@@ -1,9 +1,8 @@
 //! Which statement it is, and the short ones.
 
 use super::Input;
-use crate::statement::{Insert, Name, Query, Statement};
+use crate::statement::{Name, Query, Statement};
 use crate::{Error, Result};
-use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use tidalite_types::Command;
@@ -35,9 +34,6 @@ impl Input<'_> {
             "drop" => self.drop_table(),
             "truncate" => self.truncate(),
             "rename" => self.rename(),
-            "insert" => self.insert(),
-            "delete" => self.delete(),
-            "update" => self.update(),
             "show" => self.show().map(Statement::Query),
             "explain" => self.explain(),
             "cancel" => self.cancel(),
@@ -201,46 +197,6 @@ impl Input<'_> {
         Ok(Statement::Commands { tag: "RENAME TABLE", commands: vec![Command::RenameTable { table, to }] })
     }
 
-    fn insert(&mut self) -> Result<Statement> {
-        self.expect("insert")?;
-        // One commit is what an INSERT is anyway.
-        self.take("atomic");
-        let mut commit_rows = None;
-        if self.take("batch") {
-            let rows = self.number("the rows of a commit")?;
-            commit_rows = Some(rows.max(1));
-            if self.take("o3maxlag") {
-                self.parser.next_token();
-                if !self.sees("into") {
-                    self.parser.next_token();
-                }
-            }
-        }
-        self.expect("into")?;
-        let table = self.table_name()?;
-        let alias = if self.take("as") { self.name("an alias")?.text } else { table.text.clone() };
-        let mut columns = Vec::new();
-        if matches!(self.parser.peek_token_ref().token, Token::LParen)
-            && !self.sees_at(1, "select")
-            && !self.sees_at(1, "with")
-        {
-            self.expect_symbol(&Token::LParen)?;
-            loop {
-                columns.push(self.name("a column name")?);
-                if !self.take_symbol(&Token::Comma) {
-                    break;
-                }
-            }
-            self.expect_symbol(&Token::RParen)?;
-        }
-        let mut query = self.query()?;
-        defaults_as_null(&mut query);
-        let conflict = self.on_conflict(&table, &alias)?;
-        let returning = self.returning(&table, &alias)?;
-        let (table, table_position) = (table.text, table.position);
-        Ok(Statement::Insert(Insert { table, columns, query, table_position, alias, conflict, returning, commit_rows }))
-    }
-
     /// SHOW statements are queries over table functions.
     fn show(&mut self) -> Result<Query> {
         self.expect("show")?;
@@ -371,14 +327,4 @@ pub(super) fn quoted(name: &str) -> String {
 
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
-}
-
-/// Replaces DEFAULT in a list of VALUES by NULL, which is the default of every column.
-fn defaults_as_null(query: &mut Query) {
-    let SetExpr::Values(values) = query.ast.body.as_mut() else { return };
-    for value in values.rows.iter_mut().flat_map(|row| &mut row.content) {
-        if matches!(value, Expr::Identifier(name) if name.quote_style.is_none() && name.value == "default") {
-            *value = Expr::Value(Value::Null.into());
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Functions that are written as expressions of others, with their arguments in the places.
 
 use super::TidaliteDialect;
+use crate::functions::percentiles::POSITION;
 use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, VisitorMut};
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -41,7 +42,7 @@ fn percentile(function: &Function) -> Option<Expr> {
     };
     let template = format!(
         "array_element(array_agg(__value ORDER BY __value{order}) FILTER (WHERE __value IS NOT NULL{and}), \
-         greatest(CAST(ceil(__share * count(__value){counted}) AS bigint), 1))"
+         {POSITION}(__share, count(__value){counted}))"
     );
     let mut places = vec![("__value", &key.expr), ("__share", share)];
     places.extend(function.filter.as_deref().map(|filter| ("__filter", filter)));

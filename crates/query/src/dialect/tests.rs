@@ -126,11 +126,11 @@ fn a_clause_is_refused_where_it_goes_wrong() {
 fn pivots_within_each_other_do_not_grow_without_end() {
     let columns = |levels: usize| "PIVOT t ON (".repeat(levels) + "a" + &")".repeat(levels);
     let tables = |levels: usize| "PIVOT (".repeat(levels) + "PIVOT t ON a" + &") ON a".repeat(levels);
-    for statement in [columns(3), tables(3)] {
+    for statement in [columns(3), tables(3), columns(20), tables(30)] {
         parse(&statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
     }
     let found_by_fuzzing = format!("PIVOT t x ON {} a", "pivot(k) y ON ".repeat(12));
-    for statement in [columns(20), columns(5_000), tables(30), tables(5_000), found_by_fuzzing] {
+    for statement in [columns(5_000), tables(5_000), found_by_fuzzing] {
         let error = parse(&statement).expect_err("longer than any machine has memory for");
         let limits = ["grows too long", "is nested more than", "syntax error"];
         assert!(limits.iter().any(|limit| error.to_string().contains(limit)), "{error}");

@@ -4,7 +4,7 @@ use super::timestamps::{parse_date, parse_timestamp, unit_nanos};
 use super::{array_texts, arrow_type};
 use crate::decimal::{self, Decimal};
 use crate::functions::casts;
-use crate::functions::json::{self, is_deeper, too_deep};
+use crate::functions::json;
 use crate::{Error, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, PrimitiveArray, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
@@ -46,7 +46,7 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
     if target.is_designated
         && let Some(row) = (0..array.len()).find(|row| array.is_null(*row))
     {
-        return Err(refused(target, rows_before + row as u64, "the designated timestamp may not be NULL"));
+        return Err(refused_for(target, rows_before + row as u64, "the designated timestamp may not be NULL"));
     }
     let mut dictionary = Views::new();
     let column = match target.column_type {
@@ -66,8 +66,15 @@ fn to_column(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Batc
     Ok(BatchColumn { name: target.name.clone(), column_type: target.column_type, column, dictionary, narrower: None })
 }
 
-fn refused(target: &Target, row: u64, why: &str) -> Error {
-    Error::invalid(format!("{why} (column \"{}\", row {})", target.name, row + 1))
+/// Returns the error for a value of a row and a column, with the code of the error of the value alone.
+fn refused(target: &Target, row: u64, why: &Error) -> Error {
+    let mut error = Error::invalid(format!("{why} (column \"{}\", row {})", target.name, row + 1));
+    error.code = why.code;
+    error
+}
+
+fn refused_for(target: &Target, row: u64, why: &str) -> Error {
+    refused(target, row, &Error::invalid(why))
 }
 
 /// Casts strictly; an error names the first row that has no value of the type.
@@ -90,7 +97,7 @@ fn cast(array: &ArrayRef, to: &DataType, target: &Target, rows_before: u64) -> R
     if let Ok(out) = cast_with_options(array, to, &lenient)
         && let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && out.is_null(*row))
     {
-        return Err(refused(target, rows_before + row as u64, &unfit(array, row, target)));
+        return Err(refused_for(target, rows_before + row as u64, &unfit(array, row, target)));
     }
     Err(mismatch(array, target))
 }
@@ -142,20 +149,18 @@ fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()
         Box::new(move |row| !numbers(row).and_then(|number| number.rescaled(0)).is_some_and(|at| at.is_exact))
     } else if *from == DataType::Float64 && to == DataType::Float32 {
         let values = doubles(array)?;
-        Box::new(move |row| values[row].is_finite() && (values[row] as f32).is_infinite())
+        Box::new(move |row| casts::single(values[row]).is_none())
     } else {
         return Ok(());
     };
-    if let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) {
-        let is_whole =
-            doubles(&array.slice(row, 1)).is_ok_and(|value| !value[0].is_finite() || value[0].fract() == 0.0);
-        let why = match is_whole {
-            true => out_of_range(array, row, target),
-            false => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
-        };
-        return Err(refused(target, rows_before + row as u64, &why));
-    }
-    Ok(())
+    let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) else { return Ok(()) };
+    // A decimal is lost only for the digits after its point.
+    let is_fraction = from.is_decimal() || to.is_integer() && doubles(&array.slice(row, 1))?[0].is_finite();
+    let why = match is_fraction {
+        true => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
+        false => out_of_range(array, row, target),
+    };
+    Err(refused_for(target, rows_before + row as u64, &why))
 }
 
 /// Returns why a value cannot be cast.
@@ -216,8 +221,7 @@ fn timestamps(array: &ArrayRef, target: &Target, rows_before: u64, unit: TimeUni
     for (row, value) in text.as_string_view().iter().enumerate() {
         let parsed = value.map(|value| parse_timestamp(value, unit).ok_or(value)).transpose();
         let parsed = parsed.map_err(|value| {
-            let error = Error::invalid_time(&target.column_type.to_string(), value);
-            refused(target, rows_before + row as u64, &error.to_string())
+            refused(target, rows_before + row as u64, &Error::invalid_time(&target.column_type.to_string(), value))
         })?;
         values.push(parsed.map_or(0, |(value, _)| value));
     }
@@ -240,9 +244,8 @@ fn dates(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
     let mut values = Vec::with_capacity(text.len());
     for (row, value) in text.as_string_view().iter().enumerate() {
         let day = value.map(|value| parse_date(value).ok_or(value)).transpose();
-        let day = day.map_err(|value| {
-            refused(target, rows_before + row as u64, &Error::invalid_time("DATE", value).to_string())
-        })?;
+        let day =
+            day.map_err(|value| refused(target, rows_before + row as u64, &Error::invalid_time("DATE", value)))?;
         values.push(day.unwrap_or(0));
     }
     Ok(with_nulls(Values::I32(values), text.nulls()))
@@ -265,7 +268,7 @@ fn decimals(array: &ArrayRef, target: &Target, rows_before: u64, (precision, sca
         (None, numbers) => numbers.as_ref().and_then(|numbers| numbers(row)),
     };
     let digits = |row: usize| -> Result<i128> {
-        let refused = |why: &str| Err(refused(target, rows_before + row as u64, why));
+        let refused = |why: &str| Err(refused_for(target, rows_before + row as u64, why));
         let Some(number) = number(row) else {
             return refused(&format!("invalid input for type {}: {}", target.column_type, shown(array, row)));
         };
@@ -299,7 +302,7 @@ fn bytes(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> 
         text.map(|text| {
             bytes_of_text(text).ok_or_else(|| {
                 let why = format!("invalid input for type {}: {}", target.column_type, shown(array, row));
-                refused(target, rows_before + row as u64, &why)
+                refused_for(target, rows_before + row as u64, &why)
             })
         })
         .transpose()
@@ -364,11 +367,8 @@ fn parsed<T: Default + FromBytes>(
         values.push(match value {
             None => T::default(),
             Some(value) => parse(value).ok_or_else(|| {
-                refused(
-                    target,
-                    rows_before + row as u64,
-                    &format!("invalid input for type {}: \"{value}\"", target.column_type),
-                )
+                let why = Error::invalid_text(&target.column_type.to_string(), value);
+                refused(target, rows_before + row as u64, &why)
             })?,
         });
     }
@@ -400,21 +400,11 @@ pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     tidalite_types::uuid::parse(text.trim())
 }
 
-/// Levels of a stored JSON text, as `convert::json` of the crate `ingest` takes them.
-const JSON_DEPTH_MAX: usize = 256;
-
 fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
     let text = cast(array, &DataType::Utf8View, target, rows_before)?;
     let strings = text.as_string_view();
     for (row, value) in strings.iter().enumerate() {
-        if value.is_some_and(|value| is_deeper(value, JSON_DEPTH_MAX)) {
-            return Err(refused(target, rows_before + row as u64, &too_deep(JSON_DEPTH_MAX).to_string()));
-        }
-        if let Some(value) = value
-            && let Err(error) = serde_json::from_str::<&serde_json::value::RawValue>(value)
-        {
-            return Err(refused(target, rows_before + row as u64, &format!("invalid input for type JSON: {error}")));
-        }
+        value.map_or(Ok(()), json::check).map_err(|error| refused(target, rows_before + row as u64, &error))?;
     }
     Ok(with_nulls(Values::Views(views(strings.iter().map(|v| v.map(str::as_bytes)), target)?), text.nulls()))
 }
@@ -423,8 +413,8 @@ fn json(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
 fn jsonb(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<Column> {
     let text = cast(array, &DataType::Utf8View, target, rows_before)?;
     let normalized = text.as_string_view().iter().enumerate().map(|(row, value)| {
-        let refused = |error: Error| refused(target, rows_before + row as u64, &error.to_string());
-        value.map(|value| json::normalized(value).map_err(refused)).transpose()
+        let refused = |error: Error| refused(target, rows_before + row as u64, &error);
+        value.map(|value| json::normalize(value).map_err(refused)).transpose()
     });
     let normalized = normalized.collect::<Result<Vec<_>>>()?;
     let values = normalized.iter().map(|v| v.as_deref().map(str::as_bytes));
@@ -436,7 +426,7 @@ fn double_arrays(array: &ArrayRef, target: &Target, rows_before: u64, dims: u8) 
     let array = if is_text(array) {
         let texts = cast(array, &DataType::Utf8View, target, rows_before)?;
         array_texts::of_texts(texts.as_string_view().iter(), usize::from(dims))
-            .map_err(|malformed| refused(target, rows_before + malformed.row as u64, &malformed.message))?
+            .map_err(|malformed| refused_for(target, rows_before + malformed.row as u64, &malformed.message))?
     } else {
         cast(array, &arrow_type(target.column_type), target, rows_before)?
     };
@@ -450,7 +440,8 @@ fn double_arrays(array: &ArrayRef, target: &Target, rows_before: u64, dims: u8) 
         let mut extents = vec![None; usize::from(dims)];
         let mut numbers = Vec::new();
         let list = array.as_list::<i32>().value(row);
-        flatten(&list, 0, &mut extents, &mut numbers).map_err(|why| refused(target, rows_before + row as u64, why))?;
+        flatten(&list, 0, &mut extents, &mut numbers)
+            .map_err(|why| refused_for(target, rows_before + row as u64, why))?;
         value.clear();
         extents.iter().for_each(|e| value.extend(e.unwrap_or(0_u32).to_le_bytes()));
         numbers.iter().for_each(|n: &f64| value.extend(n.to_le_bytes()));

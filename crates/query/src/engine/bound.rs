@@ -116,6 +116,9 @@ impl Engine {
         let mut types = Vec::new();
         let (untyped, _) = dialect::parse_unbound(sql, &mut types, &[])?;
         let Statement::Query(mut query) = untyped else { return Ok(None) };
+        if query.only_tree().is_some() {
+            return Ok(None);
+        }
         // `$1` is a parameter. Another `$` begins a word of time, as in '$today', which is one of those also without it.
         let without = sql.split('$').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
         if !is_lasting(&without.collect::<Vec<_>>().join("?")) {

@@ -5,7 +5,7 @@
 //! is a column of a query within, of which more has to be known, it is text as in PostgreSQL.
 
 use super::planners::Length;
-use super::written::{self, fill, placeholder};
+use super::written::{self, assigned, fill};
 use super::{Conflicting, Engine, OutputColumn, among, distinct, output_column};
 use crate::frame::{Frame, WithFrame, renamed};
 use crate::parameters::number;
@@ -15,7 +15,6 @@ use crate::{CancelToken, Catalog, Result, dialect, door};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{Expr, SelectItem, SetExpr};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ impl Engine {
             let casts = written::casts(&untyped, types.len());
             let mut lists = written::lists(&mut untyped);
             if let Some(query) = asked(&untyped)
-                && written::types(&query.ast, &mut types)
+                && written::types(query, &mut types)
             {
                 // Some functions are planned only when the types of their arguments are known.
                 typed = parse(&mut types)?.1;
@@ -182,7 +181,7 @@ impl Engine {
         cancel: &CancelToken,
     ) -> Result<(bool, (Vec<OutputColumn>, SchemaRef))> {
         if let Some(untyped) = untyped {
-            written::types(&untyped.ast, types);
+            written::types(untyped, types);
         }
         let logical = self.planned_query(catalog, query, &[], cancel).await?;
         let is_more_known = planned_types(&logical, types);
@@ -206,9 +205,9 @@ impl Engine {
     ) -> Result<()> {
         match (typed, untyped) {
             (Statement::Insert(insert), Statement::Insert(untyped)) => {
-                written::types(&untyped.query.ast, types);
+                written::types(&untyped.query, types);
                 if let Some(table) = catalog.snapshots(&[&insert.table]).pop().flatten() {
-                    assigned(&inserted(untyped, &table.schema), &untyped.query.ast.body, 0, types);
+                    assigned(&inserted(untyped, &table.schema), &untyped.query, 0, types);
                 }
                 // A list of values is planned only with its values.
                 if types.iter().any(Option::is_none) && !insert.query.is_values() {
@@ -217,7 +216,7 @@ impl Engine {
                 self.describe_conflict(catalog, insert, untyped, types, cancel).await?;
             }
             (Statement::CreateTableAs(create), Statement::CreateTableAs(untyped)) => {
-                written::types(&untyped.query.ast, types);
+                written::types(&untyped.query, types);
                 planned_types(&self.planned_query(catalog, &create.query, &[], cancel).await?, types);
             }
             (Statement::Delete(delete), Statement::Delete(untyped)) => {
@@ -254,10 +253,10 @@ impl Engine {
         let given = |insert: &Insert| insert.conflict.as_ref().and_then(|conflict| conflict.update.clone());
         let (Some(conflict), Some(update)) = (&insert.conflict, given(untyped)) else { return Ok(()) };
         let Some(table) = catalog.snapshots(&[&insert.table]).pop().flatten() else { return Ok(()) };
-        written::types(&update.query.ast, types);
+        written::types(&update.query, types);
         let targets: Vec<_> =
             update.columns.iter().map(|name| table.schema.column(&name.text).map(|c| c.column_type)).collect();
-        assigned(&targets, &update.query.ast.body, 0, types);
+        assigned(&targets, &update.query, 0, types);
         if types.iter().any(Option::is_none) {
             let rows = Conflicting { brought: table.clone(), alias: insert.alias.clone(), table, times: None };
             let (query, own) = rows.becoming(conflict, self.fast_operators)?;
@@ -278,11 +277,11 @@ impl Engine {
         types: &mut Types,
         cancel: &CancelToken,
     ) -> Result<()> {
-        written::types(&untyped.ast, types);
+        written::types(untyped, types);
         let Some(snapshot) = catalog.snapshots(&[&table.text]).pop().flatten() else { return Ok(()) };
         let of = |name: &Name| snapshot.schema.column(&name.text).map(|c| c.column_type);
         let targets: Vec<_> = columns.iter().map(of).collect();
-        assigned(&targets, &untyped.ast.body, 1, types);
+        assigned(&targets, untyped, 1, types);
         if types.iter().any(Option::is_none) {
             let own: Arc<dyn TableProvider> = Arc::new(NativeTable::addressed(snapshot));
             planned_types(&self.planned_query(catalog, query, &[(&table.text, own)], cancel).await?, types);
@@ -344,28 +343,6 @@ fn inserted(insert: &Insert, schema: &TableSchema) -> Types {
         return schema.columns.iter().map(|c| Some(c.column_type)).collect();
     }
     insert.columns.iter().map(|name| schema.column(&name.text).map(|c| c.column_type)).collect()
-}
-
-/// A parameter that is one of a row's values has its column's type; the first `skip` values are not for columns.
-fn assigned(targets: &[Option<ColumnType>], body: &SetExpr, skip: usize, types: &mut Types) {
-    let mut put = |at: usize, expr: &Expr| {
-        if let (Some(n), Some(target)) = (placeholder(expr), at.checked_sub(skip).and_then(|i| targets.get(i))) {
-            fill(types, n, *target);
-        }
-    };
-    match body {
-        SetExpr::Values(values) => {
-            values.rows.iter().for_each(|row| row.iter().enumerate().for_each(|(i, expr)| put(i, expr)));
-        }
-        SetExpr::Select(select) => {
-            for (i, item) in select.projection.iter().enumerate() {
-                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-                    put(i, expr);
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// What the planner found by comparing; whether more was found than it knew.

@@ -1,14 +1,14 @@
-//! `read_csv('…')` and `read_parquet('…')`: files as tables, before a query is planned.
+//! `read_csv('…')` and `read_parquet('…')`: files as tables, before a query is bound.
 //!
-//! In: the tree of a query. Out: the same with a made-up table in the place of each call, and what that table is: a
-//! listing of files whose columns, filters and limits are pushed down into the reading. Paths are of the machine that the
-//! database runs on, may be patterns (see `globs`), or begin with `s3://`, `gs://`, `az://`, `http://`,
-//! `https://`, whose credentials are in the usual variables of the environment.
+//! In: the calls of a query. Out: a table for each, a listing of files whose columns, filters and limits are pushed
+//! down into the reading. Paths are of the machine that the database runs on, may be patterns (see `globs`), or begin with
+//! `s3://`, `gs://`, `az://`, `http://`, `https://`, whose credentials are in the usual variables of the environment.
 
 use super::parquet::BoundedParquet;
 use super::{Engine, globs};
-use crate::functions::FILES;
-use crate::{Error, Result, dialect, door};
+use crate::binder::tables::Tables;
+use crate::binder::{self, BindError, FileCall, FileOption, Tree};
+use crate::{Error, Result, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::file_format::FileFormat;
@@ -18,9 +18,6 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::execution::context::SessionState;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, cast};
-use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value, VisitorMut,
-};
 use futures::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -28,7 +25,6 @@ use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path as ObjectPath;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tidalite_types::ErrorKind;
@@ -39,37 +35,36 @@ const SNIFFED_BYTES: u64 = 64 << 10;
 const SNIFFED_ROWS: usize = 10_000;
 const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// A name of a table and the table.
-pub(super) type Table = (String, Arc<dyn TableProvider>);
-
-/// One call, as it was written.
-struct Call {
-    function: String,
-    paths: Vec<String>,
-    options: Vec<(String, ast::Expr)>,
-}
-
 impl Engine {
-    /// Puts a table into the place of each call; `taken` calls of the same statement have their tables already.
-    pub(super) async fn files(&self, state: &SessionState, query: &mut ast::Query, taken: usize) -> Result<Vec<Table>> {
-        let mut calls = Calls { taken, found: Vec::new() };
-        if let ControlFlow::Break(error) = dialect::visit_mut(query, &mut calls) {
-            return Err(error);
+    /// Opens the files of a query that is bound; returns true if there are any.
+    pub(super) async fn open_files(&self, state: &SessionState, tree: &Tree, tables: &mut Tables) -> Result<bool> {
+        let calls = match binder::tables::file_calls(state, tree, tables) {
+            Ok(calls) => calls,
+            Err(BindError::Invalid(error)) => return Err(*error),
+            // A parameter without a value.
+            Err(BindError::Unsupported(_) | BindError::Values(_)) => Vec::new(),
+        };
+        let has_any = !calls.is_empty();
+        for (place, call) in calls {
+            let at = |mut error: Error| {
+                error.position.get_or_insert(place.start as usize);
+                error
+            };
+            self.check_reads_files(&call).map_err(at)?;
+            tables.add_file(place, self.table(state, call).await?);
         }
-        if let (Some(call), false) = (calls.found.first(), self.reads_files) {
-            let mut error = Error::invalid(format!("{} is turned off on this server", call.function))
-                .with_hint("query.reads_files turns it on");
-            error.subject = Some(call.function.clone());
-            return Err(error);
-        }
-        let mut tables = Vec::with_capacity(calls.found.len());
-        for (number, call) in calls.found.into_iter().enumerate() {
-            tables.push((name(taken + number), self.table(state, call).await?));
-        }
-        Ok(tables)
+        Ok(has_any)
     }
 
-    async fn table(&self, state: &SessionState, call: Call) -> Result<Arc<dyn TableProvider>> {
+    fn check_reads_files(&self, call: &FileCall) -> Result<()> {
+        if self.reads_files {
+            return Ok(());
+        }
+        let error = Error::invalid(format!("{} is turned off on this server", call.function));
+        Err(error.with_hint("query.reads_files turns it on").about(call.function.clone()))
+    }
+
+    async fn table(&self, state: &SessionState, call: FileCall) -> Result<Arc<dyn TableProvider>> {
         let mut said = Said::default();
         for (name, value) in &call.options {
             if call.function == "read_parquet" {
@@ -220,10 +215,6 @@ fn url_of(store: &ObjectStoreUrl, file: &ObjectPath) -> Result<ListingTableUrl> 
     Ok(ListingTableUrl::parse(format!("{}{path}", store.as_str()))?)
 }
 
-fn name(number: usize) -> String {
-    format!("__file{number}")
-}
-
 fn not_found(path: &str) -> Error {
     let mut error = Error::new(ErrorKind::NotFound, format!("no file matches '{path}'"));
     error.subject = Some(format!("'{path}"));
@@ -271,68 +262,6 @@ fn named_our_way(files: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>
     Ok(Arc::new(ViewTable::new(plan, None)))
 }
 
-/// Finds the calls and puts names of tables into their places.
-struct Calls {
-    taken: usize,
-    found: Vec<Call>,
-}
-
-impl VisitorMut for Calls {
-    type Break = Error;
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        let (function, given) = match factor {
-            TableFactor::Table { name, args: Some(args), .. } => (name.to_string(), &args.args),
-            TableFactor::Function { name, args, .. } => (name.to_string(), &*args),
-            _ => return ControlFlow::Continue(()),
-        };
-        if !FILES.contains(&function.as_str()) {
-            return ControlFlow::Continue(());
-        }
-        match call(&function, given) {
-            Ok(call) => self.found.push(call),
-            Err(error) => return ControlFlow::Break(error),
-        }
-        let table = ObjectName::from(vec![Ident::new(name(self.taken + self.found.len() - 1))]);
-        match factor {
-            TableFactor::Table { name, args, .. } => (*name, *args) = (table, None),
-            TableFactor::Function { alias, .. } => {
-                let alias = alias.take();
-                *factor = dialect::table(table, alias);
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-fn call(function: &str, args: &[FunctionArg]) -> Result<Call> {
-    let usage = || {
-        let mut error = Error::invalid(format!("{function}() takes the path of a file, or a list of them"))
-            .with_hint(format!("{function}('data/*.csv'), {function}(['a', 'b'])"));
-        error.subject = Some(function.to_owned());
-        error
-    };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(paths)), options @ ..] = args else { return Err(usage()) };
-    let paths = match paths {
-        ast::Expr::Array(list) => list.elem.iter().map(dialect::text).collect::<Option<Vec<_>>>(),
-        path => dialect::text(path).map(|path| vec![path]),
-    };
-    let paths = paths.filter(|paths| !paths.is_empty()).ok_or_else(usage)?;
-    let option = |arg: &FunctionArg| match arg {
-        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Some((name.value.clone(), value.clone())),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right })) => {
-            match left.as_ref() {
-                ast::Expr::Identifier(name) => Some((name.value.clone(), right.as_ref().clone())),
-                _ => None,
-            }
-        }
-        _ => None,
-    };
-    let options = options.iter().map(|arg| option(arg).ok_or_else(usage)).collect::<Result<_>>()?;
-    Ok(Call { function: function.to_owned(), paths, options })
-}
-
 /// What the options of read_csv say.
 #[derive(Default)]
 struct Said {
@@ -345,22 +274,19 @@ struct Said {
 }
 
 impl Said {
-    fn take(&mut self, function: &str, name: &str, value: &ast::Expr) -> Result<()> {
+    fn take(&mut self, function: &str, name: &str, value: &FileOption) -> Result<()> {
         let refused = |what: &str| {
             let mut error = Error::invalid(format!("option \"{name}\" of {function} takes {what}"));
             error.subject = Some(name.to_owned());
             error
         };
-        let byte = || match dialect::text(value).as_deref() {
-            Some("\\t") => Ok(b'\t'),
-            Some(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
+        let byte = || match value {
+            FileOption::Text(text) if text == "\\t" => Ok(b'\t'),
+            FileOption::Text(text) if text.len() == 1 => Ok(text.as_bytes()[0]),
             _ => Err(refused("one character")),
         };
         let flag = || match value {
-            ast::Expr::Value(value) => match value.value {
-                Value::Boolean(flag) => Ok(flag),
-                _ => Err(refused("true or false")),
-            },
+            FileOption::Flag(flag) => Ok(*flag),
             _ => Err(refused("true or false")),
         };
         match name {
@@ -370,8 +296,11 @@ impl Said {
             "comment" => self.comment = Some(byte()?),
             "header" => self.has_header = Some(flag()?),
             "sample_size" => {
-                let rows = value.to_string().parse().map_err(|_| refused("a number of rows"))?;
-                self.sample = Some(rows);
+                let rows = match value {
+                    FileOption::Number(digits) => digits.parse().ok(),
+                    _ => None,
+                };
+                self.sample = Some(rows.ok_or_else(|| refused("a number of rows"))?);
             }
             _ => {
                 return Err(unknown_option(function, name)

@@ -2,10 +2,12 @@
 //! know yet, the rewrites of [`crate::dialect`] and DataFusion's SQL planner.
 
 use super::{Engine, again, plans};
-use crate::binder::{self, BindError, Tree};
+use crate::binder::{self, BindError, ReadValues, Tree, Unsupported};
+use crate::names::Words;
 use crate::statement::Query;
-use crate::tables::{QueryTables, full_name};
-use crate::{Catalog, Result, plan};
+use crate::tables::QueryTables;
+use crate::{Catalog, Error, Result, plan};
+use chrono::{DateTime, Utc};
 use datafusion::catalog::TableProvider;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::LogicalPlan;
@@ -69,70 +71,121 @@ impl Engine {
         query: &Query,
         own: &[(&str, Arc<dyn TableProvider>)],
     ) -> Result<(LogicalPlan, SessionState, About)> {
-        let mut query = query.clone();
-        self.pivots(state, catalog, &mut query, own).await?;
-        let files = self.files(state, &mut query.ast, 0).await?;
-        let taken = files.len();
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast)));
         let tables = QueryTables::new(catalog.clone(), self.fast_operators);
-        let references = state.resolve_table_references(&statement)?;
-        let names: Vec<String> = references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect();
+        let names = self.references(state, query)?;
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let expanded = self.pin_with_views(state, &tables, &names)?;
-        self.check_size(&statement, &expanded)?;
+        self.check_size(query, &expanded)?;
         let names_any = !own.is_empty() || names.iter().any(|name| tables.is_pinned(name));
         for (name, table) in own {
             tables.put(name, table.clone());
         }
-        for (name, table) in files {
-            tables.put(&name, table);
-        }
         let mut state = state.clone();
         state.register_catalog_list(Arc::new(tables.clone()));
-        let names_only_tables = taken == 0 && expanded.is_empty();
-        self.put_views(&state, &tables, expanded, taken).await?;
-        let now = state.execution_props().query_execution_start_time.unwrap_or_default();
-        let bound = match query.tree.as_deref().filter(|_| self.uses_binder) {
-            Some(tree) => self.bound(&state, &query.words.sql, tree).await?,
+        let names_views = !expanded.is_empty();
+        self.put_views(&state, &tables, expanded).await?;
+        let bound = match self.tree_of(query) {
+            Some(tree) => self.bound(&state, catalog, query, tree).await?,
             None => None,
         };
-        let logical = match bound {
-            Some(plan) => plan,
-            None => again::planned(&state, statement, &query.words.sql).await?,
+        let (logical, names_files) = match bound {
+            Some(bound) => bound,
+            None => (self.rewritten(&state, query).await?, false),
         };
+        let now = state.execution_props().query_execution_start_time.unwrap_or_default();
         let is_immutable = plans::is_immutable(&logical)?;
-        let logical = plan::row_values(logical)?;
-        let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
-        let logical = plan::time_ranges(logical, now)?;
-        let logical = plan::exact_numbers(logical)?;
-        let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
-        let logical = plan::limits_in_time_order(plan::in_order_of_time(logical)?)?;
-        let logical = match query.tail {
-            Some(rows) => plan::last_rows(logical, rows)?,
-            None => plan::in_time_order(logical)?,
-        };
-        let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
-        let logical = plan::decorrelated(logical)?;
-        let names_only_tables = names_only_tables && !is_bound && is_immutable;
+        let (logical, is_bound) = refined(logical, catalog, now, query.tail)?;
+        let names_only_tables = !names_files && !names_views && !is_bound && is_immutable;
         Ok((logical, state, About { names_any, names_only_tables }))
     }
 
-    /// Returns the plan of the binder; `None` if the query has a form that the binder does not know yet.
-    async fn bound(&self, state: &SessionState, sql: &str, tree: &Tree) -> Result<Option<LogicalPlan>> {
-        let tables = binder::tables::tables(state, &tree.query).await;
-        match binder::bind(state, &tables, sql, tree) {
+    /// Returns the plan of the rewrites of the first front end.
+    pub(super) async fn rewritten(&self, state: &SessionState, query: &Query) -> Result<LogicalPlan> {
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        again::planned(state, statement, &query.words.sql).await
+    }
+
+    /// Returns the tree of a query that the binder plans.
+    pub(super) fn tree_of<'q>(&self, query: &'q Query) -> Option<&'q Tree> {
+        query.tree.as_deref().filter(|_| self.uses_binder || query.only_tree().is_some())
+    }
+
+    /// Returns the plan of the binder, and true if the query names files; `None` if the query has a form that the
+    /// binder does not know yet.
+    async fn bound(
+        &self,
+        state: &SessionState,
+        catalog: &Arc<dyn Catalog>,
+        query: &Query,
+        tree: &Tree,
+    ) -> Result<Option<(LogicalPlan, bool)>> {
+        match self.bind(state, catalog, &query.words, tree).await {
             Ok(plan) => {
                 self.front_end.change(|counts| counts.bound += 1);
                 Ok(Some(plan))
             }
             Err(BindError::Unsupported(unsupported)) => {
                 self.front_end.change(|counts| *counts.unsupported.entry(unsupported.feature).or_default() += 1);
+                if query.only_tree().is_some() {
+                    return Err(not_supported(unsupported));
+                }
                 Ok(None)
             }
             Err(BindError::Invalid(error)) => {
                 self.front_end.change(|counts| counts.refused += 1);
                 Err(*error)
             }
+            Err(BindError::Values(_)) => Err(Error::internal("the values of a PIVOT were not read")),
         }
     }
+
+    /// Binds a query over the tables of `state`; also returns true if the query names files.
+    pub(super) async fn bind(
+        &self,
+        state: &SessionState,
+        catalog: &Arc<dyn Catalog>,
+        words: &Arc<Words>,
+        tree: &Tree,
+    ) -> binder::Result<(LogicalPlan, bool)> {
+        let mut tables = binder::tables::tables(state, &tree.query).await;
+        let names_files = self.open_files(state, tree, &mut tables).await?;
+        let mut values = ReadValues::new();
+        loop {
+            match binder::bind(state, &tables, &words.sql, tree, &values) {
+                Ok(plan) => return Ok((plan, names_files)),
+                Err(BindError::Values(query)) => {
+                    let read = self.pivot_values(state, catalog, words, &query, values.len()).await?;
+                    values.insert(query.span, read);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Returns the error for a form that neither front end plans.
+pub(super) fn not_supported(unsupported: Unsupported) -> Error {
+    Error::invalid(format!("{} is not supported", unsupported.feature)).at(unsupported.span.start as usize)
+}
+
+/// Applies the rules that come before the optimizer. Also returns true if functions were bound to the objects of the
+/// database.
+pub(super) fn refined(
+    logical: LogicalPlan,
+    catalog: &Arc<dyn Catalog>,
+    now: DateTime<Utc>,
+    tail: Option<u64>,
+) -> Result<(LogicalPlan, bool)> {
+    let logical = plan::row_values(logical)?;
+    let logical = plan::counted_in_units(plan::numbered_sets(logical)?)?;
+    let logical = plan::time_ranges(logical, now)?;
+    let logical = plan::exact_numbers(logical)?;
+    let logical = plan::filters_on_left(plan::typed_literals(logical)?)?;
+    let logical = plan::limits_in_time_order(plan::in_order_of_time(logical)?)?;
+    let logical = match tail {
+        Some(rows) => plan::last_rows(logical, rows)?,
+        None => plan::in_time_order(logical)?,
+    };
+    let (logical, is_bound) = plan::bound_functions(plan::same_fields(plan::shown(logical)?)?, catalog)?;
+    Ok((plan::decorrelated(logical)?, is_bound))
 }

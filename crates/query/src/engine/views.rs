@@ -3,9 +3,12 @@
 //! A view is expanded when a statement that names it is planned: its text is parsed, the tables it names are pinned
 //! together with all others, and its plan stands where its name stood, as a sub-query would.
 
+use super::logical::not_supported;
+use super::sampled::{bucketing, sampled};
 use super::{Engine, OutputColumn, QueryResult, distinct, output_column};
+use crate::binder::{self, BindError};
 use crate::calendar::{Buckets, Stride, Zone};
-use crate::dialect::{self, Relation, relation};
+use crate::dialect;
 use crate::scan::table::NativeTable;
 use crate::statement::{Query, Statement};
 use crate::tables::{QueryTables, full_name};
@@ -15,11 +18,10 @@ use datafusion::datasource::ViewTable;
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as PlannerStatement;
-use datafusion::sql::sqlparser::ast::{self, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins, Visitor};
+use datafusion::sql::sqlparser::ast;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 use tidalite_types::schema::fold_name;
@@ -147,46 +149,121 @@ impl Engine {
         let mut all: Vec<String> = Vec::new();
         let mut within = Vec::new();
         for name in names {
-            expand(state, tables, name, &mut within, &mut found, &mut all)?;
+            self.expand(state, tables, name, &mut within, &mut found, &mut all)?;
         }
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         tables.pin(&all);
         Ok(found)
     }
 
-    /// Whether a statement with the views that it names can be planned in bearable time.
-    pub(super) fn check_size(&self, statement: &PlannerStatement, views: &[Expanded]) -> Result<()> {
-        let PlannerStatement::Statement(statement) = statement else { return Ok(()) };
-        let ast::Statement::Query(query) = statement.as_ref() else { return Ok(()) };
-        let mut sizes = HashMap::new();
-        for view in views {
-            let size = plan::size(&view.query.ast, &sizes).bearable().map_err(|error| in_view(error, &view.name))?;
-            sizes.insert(fold_name(&view.name), size);
+    /// Returns the tables and views that a query names.
+    pub(super) fn references(&self, state: &SessionState, query: &Query) -> Result<Vec<String>> {
+        match self.tree_of(query) {
+            Some(tree) => Ok(binder::tables::table_names(&tree.query)),
+            None => references(state, query),
         }
-        plan::size(query, &sizes).bearable().map(drop)
     }
 
-    /// Puts the plan of each view in the place of its name; `taken` calls for files have their tables already.
+    /// Checks that a query and the views that it names can be planned in bearable time.
+    pub(super) fn check_size(&self, query: &Query, views: &[Expanded]) -> Result<()> {
+        let size = |query: &Query, sizes: &HashMap<_, _>| match self.tree_of(query) {
+            Some(tree) => plan::size_of_tree(&tree.query, sizes).bearable(),
+            None => plan::size(&query.ast, sizes).bearable(),
+        };
+        let mut sizes = HashMap::new();
+        for view in views {
+            let own = size(&view.query, &sizes).map_err(|error| in_view(error, &view.name))?;
+            sizes.insert(fold_name(&view.name), own);
+        }
+        size(query, &sizes).map(drop)
+    }
+
+    /// Puts the plan of each view in the place of its name.
     pub(super) async fn put_views(
         self: &Arc<Self>,
         state: &SessionState,
         tables: &QueryTables,
         views: Vec<Expanded>,
-        mut taken: usize,
     ) -> Result<()> {
-        for Expanded { name, mut query, sql } in views {
-            let plan = async {
-                self.pivots(state, tables.catalog(), &mut query, &[]).await?;
-                let files = self.files(state, &mut query.ast, taken).await?;
-                taken += files.len();
-                for (file, table) in files {
-                    tables.put(&file, table);
-                }
-                planned(state, &query).await
-            };
-            let plan = plan.await.map_err(|error| in_view(error, &name))?;
+        for Expanded { name, query, sql } in views {
+            let plan = self.view_plan(state, tables, &query).await.map_err(|error| in_view(error, &name))?;
             tables.put(&name, Arc::new(ViewTable::new(plan, Some(sql))));
         }
+        Ok(())
+    }
+
+    /// Returns the plan of a view's query, with the column names of the text.
+    async fn view_plan(
+        self: &Arc<Self>,
+        state: &SessionState,
+        tables: &QueryTables,
+        query: &Query,
+    ) -> Result<LogicalPlan> {
+        let bound = match self.tree_of(query) {
+            Some(tree) => match self.bind(state, tables.catalog(), &query.words, tree).await {
+                Ok((plan, _)) => Some(plan),
+                Err(BindError::Unsupported(form)) if query.only_tree().is_some() => return Err(not_supported(form)),
+                Err(BindError::Unsupported(_) | BindError::Values(_)) => None,
+                Err(BindError::Invalid(error)) => return Err(*error),
+            },
+            None => None,
+        };
+        let plan = match bound {
+            Some(plan) => plan,
+            None => self.rewritten(state, query).await?,
+        };
+        let plan = match query.tail {
+            Some(rows) => plan::last_rows(plan, rows)?,
+            None => plan,
+        };
+        with_written_names(plan, query)
+    }
+
+    /// Looks for views from a name on, in depth.
+    fn expand(
+        &self,
+        state: &SessionState,
+        tables: &QueryTables,
+        name: &str,
+        within: &mut Vec<String>,
+        found: &mut Vec<Expanded>,
+        all: &mut Vec<String>,
+    ) -> Result<()> {
+        let folded = fold_name(name);
+        if let Some(outer) = within.last().filter(|_| within.contains(&folded)) {
+            let message = if *outer == folded {
+                format!("view \"{name}\" cannot name itself")
+            } else {
+                format!("view \"{name}\" cannot name itself, as it would through \"{outer}\"")
+            };
+            return Err(Error::invalid(message));
+        }
+        if all.contains(&folded) {
+            return Ok(());
+        }
+        let Some(schema) = tables.view(name) else {
+            all.push(folded);
+            return Ok(());
+        };
+        if within.len() >= DEPTH_MAX || found.len() >= VIEWS_MAX {
+            return Err(Error::invalid(format!(
+                "views are nested more than {DEPTH_MAX} levels deep at \"{}\"",
+                schema.name
+            )));
+        }
+        let sql = schema.view.as_ref().map_or_else(String::new, |view| view.sql.clone());
+        let query = match dialect::parse(&sql) {
+            Ok(Statement::Query(query)) => query,
+            Ok(_) => return Err(Error::internal("the text of a view is no query")),
+            Err(error) => return Err(in_view(error, &schema.name)),
+        };
+        within.push(folded.clone());
+        for reference in self.references(state, &query)? {
+            self.expand(state, tables, &reference, within, found, all)?;
+        }
+        within.pop();
+        all.push(folded);
+        found.push(Expanded { name: schema.name.clone(), query, sql });
         Ok(())
     }
 
@@ -203,8 +280,8 @@ impl Engine {
             let tables = QueryTables::new(catalog.clone(), self.fast_operators);
             let (mut found, mut all) = (Vec::new(), Vec::new());
             let mut within = vec![fold_name(name)];
-            for reference in references(&state, query)? {
-                expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
+            for reference in self.references(&state, query)? {
+                self.expand(&state, &tables, &reference, &mut within, &mut found, &mut all)?;
             }
             Ok(columns_of(&self.planned_query(catalog, query, &[], cancel).await?, query))
         }
@@ -221,7 +298,7 @@ impl Engine {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<MaterializedShape>> {
         async move {
-            let (name, arguments) = sampled(query)?;
+            let (name, clause) = sampled(query)?;
             if base.is_some_and(|base| fold_name(base) != name) {
                 return Err(Error::invalid(format!("WITH BASE has to name the first table of the query, \"{name}\"")));
             }
@@ -237,7 +314,7 @@ impl Engine {
                     snapshot.schema.name
                 )));
             };
-            let bucketing = bucketing(&arguments, unit)?;
+            let bucketing = bucketing(clause, unit)?;
             let logical = self.planned_query(catalog, query, &[], cancel).await?;
             let timestamp = logical.schema().fields().iter().position(|field| door::is_designated(field));
             let Some(timestamp) = timestamp else {
@@ -298,53 +375,6 @@ fn columns_of(logical: &LogicalPlan, query: &Query) -> Vec<OutputColumn> {
     distinct(logical.schema().fields().iter().map(|field| output_column(field, &query.words)).collect())
 }
 
-/// Looks for views from a name on, in depth.
-fn expand(
-    state: &SessionState,
-    tables: &QueryTables,
-    name: &str,
-    within: &mut Vec<String>,
-    found: &mut Vec<Expanded>,
-    all: &mut Vec<String>,
-) -> Result<()> {
-    let folded = fold_name(name);
-    if let Some(outer) = within.last().filter(|_| within.contains(&folded)) {
-        let message = if *outer == folded {
-            format!("view \"{name}\" cannot name itself")
-        } else {
-            format!("view \"{name}\" cannot name itself, as it would through \"{outer}\"")
-        };
-        return Err(Error::invalid(message));
-    }
-    if all.contains(&folded) {
-        return Ok(());
-    }
-    let Some(schema) = tables.view(name) else {
-        all.push(folded);
-        return Ok(());
-    };
-    if within.len() >= DEPTH_MAX || found.len() >= VIEWS_MAX {
-        return Err(Error::invalid(format!(
-            "views are nested more than {DEPTH_MAX} levels deep at \"{}\"",
-            schema.name
-        )));
-    }
-    let sql = schema.view.as_ref().map_or_else(String::new, |view| view.sql.clone());
-    let query = match dialect::parse(&sql) {
-        Ok(Statement::Query(query)) => query,
-        Ok(_) => return Err(Error::internal("the text of a view is no query")),
-        Err(error) => return Err(in_view(error, &schema.name)),
-    };
-    within.push(folded.clone());
-    for reference in references(state, &query)? {
-        expand(state, tables, &reference, within, found, all)?;
-    }
-    within.pop();
-    all.push(folded);
-    found.push(Expanded { name: schema.name.clone(), query, sql });
-    Ok(())
-}
-
 /// The tables a query names.
 fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
     let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
@@ -352,13 +382,8 @@ fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
     Ok(references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect())
 }
 
-async fn planned(state: &SessionState, query: &Query) -> Result<LogicalPlan> {
-    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
-    let mut logical = state.statement_to_plan(statement).await?;
-    if let Some(rows) = query.tail {
-        logical = plan::last_rows(logical, rows)?;
-    }
-    // Columns are called as the view's text has them.
+/// Names columns as the text of the view does.
+fn with_written_names(logical: LogicalPlan, query: &Query) -> Result<LogicalPlan> {
     let columns = columns_of(&logical, query);
     let named = logical.schema().iter().zip(&columns).map(|((qualifier, field), column)| {
         let named = door::named(field, &column.name);
@@ -381,107 +406,6 @@ fn in_view(error: Error, view: &str) -> Error {
     named.hint = error.hint;
     named.subject = Some(fold_name(view));
     named
-}
-
-/// The base of a query that samples it and the arguments of the clause.
-fn sampled(query: &Query) -> Result<(String, Vec<ast::Expr>)> {
-    let refused = |why: &str| Err(Error::invalid(format!("the query of a materialized view {why}")));
-    let ast = &query.ast;
-    if ast.with.is_some() || ast.limit_clause.is_some() || ast.fetch.is_some() || query.tail.is_some() {
-        return refused("is one SELECT, without WITH and LIMIT");
-    }
-    let SetExpr::Select(select) = ast.body.as_ref() else { return refused("is one SELECT … SAMPLE BY …") };
-    let factor = match select.from.as_slice() {
-        [TableWithJoins { relation, joins }] if joins.is_empty() => relation.clone(),
-        _ => return refused("has to SAMPLE BY"),
-    };
-    let Ok(Relation::SampleBy(rows, arguments)) = relation(factor) else { return refused("has to SAMPLE BY") };
-    let [from] = rows.from.as_slice() else { return refused("reads one table, or joins of it") };
-    let base = first_table(from)?;
-    let mut mentions = Mentions { base: &base, count: 0 };
-    let _ = dialect::visit(ast.as_ref(), &mut mentions);
-    if mentions.count != 1 {
-        return refused(&format!("may name its base \"{base}\" only once"));
-    }
-    let mut finder = Moving(None);
-    let _ = dialect::visit(ast.as_ref(), &mut finder);
-    if let Some(function) = finder.0 {
-        return refused(&format!("cannot use {function}(), which gives something else each time"));
-    }
-    Ok((base, arguments))
-}
-
-fn last_part(name: &ObjectName) -> String {
-    name.0.last().map(|part| part.as_ident().map_or_else(|| part.to_string(), |i| i.value.clone())).unwrap_or_default()
-}
-
-/// The table whose rows are sampled: the first one, of which joins lose and add none.
-fn first_table(from: &TableWithJoins) -> Result<String> {
-    for join in &from.joins {
-        let keeps = matches!(
-            join.join_operator,
-            JoinOperator::Join(_)
-                | JoinOperator::Inner(_)
-                | JoinOperator::Left(_)
-                | JoinOperator::LeftOuter(_)
-                | JoinOperator::CrossJoin(_)
-        ) || is_kept_by_time_join(&join.join_operator);
-        if !keeps {
-            return Err(Error::invalid(
-                "a materialized view joins by INNER, LEFT, CROSS, ASOF or LT JOIN, its base on the left",
-            ));
-        }
-    }
-    match &from.relation {
-        TableFactor::Table { name, args: None, alias, .. } if alias.as_ref().is_none_or(|a| a.columns.is_empty()) => {
-            Ok(last_part(name))
-        }
-        TableFactor::NestedJoin { table_with_joins, .. } => first_table(table_with_joins),
-        _ => Err(Error::invalid("a materialized view samples a table by its designated timestamp, not a sub-query")),
-    }
-}
-
-fn is_kept_by_time_join(operator: &JoinOperator) -> bool {
-    let JoinOperator::AsOf { match_condition, .. } = operator else { return false };
-    dialect::time_join(match_condition).is_some_and(|(kind, _)| kind == "asof" || kind == "lt")
-}
-
-/// How often a table is named.
-struct Mentions<'a> {
-    base: &'a str,
-    count: usize,
-}
-
-impl Visitor for Mentions<'_> {
-    type Break = ();
-
-    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        self.count += usize::from(last_part(name) == self.base);
-        ControlFlow::Continue(())
-    }
-}
-
-/// The first function that does not always give the same.
-struct Moving(Option<String>);
-
-impl Visitor for Moving {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-        if let ast::Expr::Function(function) = expr {
-            let name = fold_name(&function.name.to_string());
-            let moves = ["now", "today", "yesterday", "tomorrow", "sysdate", "systimestamp", "random", "uuid"];
-            if moves.contains(&name.as_str()) || name.starts_with("rnd_") || name.starts_with("current_") {
-                self.0 = Some(name);
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-fn bucketing(arguments: &[ast::Expr], unit: TimeUnit) -> Result<Bucketing> {
-    plan::fixed_buckets(arguments, unit).map(Bucketing)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! What the text of a statement says of its parameters: casts around them, limits, conditions, places in calls of
 //! functions, and which are lists.
 
+mod tree;
+
 use crate::parameters::number;
+use crate::statement::Query;
 use crate::{Statement, dialect};
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, SelectItem,
+    self, BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, SelectItem, SetExpr,
     UnaryOperator, Value, Visitor, VisitorMut,
 };
 use std::ops::ControlFlow;
@@ -94,9 +97,14 @@ pub(super) fn placeholder(expr: &Expr) -> Option<usize> {
 }
 
 /// Fills in types that are not known; whether there were any.
-pub(super) fn types(query: &ast::Query, types: &mut Types) -> bool {
+pub(super) fn types(query: &Query, types: &mut Types) -> bool {
     let before = types.iter().flatten().count();
-    let _ = dialect::visit(query, &mut Written { types });
+    match query.only_tree() {
+        Some(tree) => tree::types(&tree.query, types),
+        None => {
+            let _ = dialect::visit(query.ast.as_ref(), &mut Written { types });
+        }
+    }
     types.iter().flatten().count() > before
 }
 
@@ -122,9 +130,29 @@ pub(super) fn casts(statement: &Statement, count: usize) -> Vec<Option<PgType>> 
         _ => Vec::new(),
     };
     for query in queries {
-        let _ = dialect::visit(query.ast.as_ref(), &mut found);
+        match query.only_tree() {
+            Some(tree) => tree::casts(&tree.query, &mut found.0),
+            None => {
+                let _ = dialect::visit(query.ast.as_ref(), &mut found);
+            }
+        }
     }
     found.0
+}
+
+/// A parameter that is one of a row's values has its column's type; the first `skip` values are not for columns.
+pub(super) fn assigned(targets: &[Option<ColumnType>], query: &Query, skip: usize, types: &mut Types) {
+    if let Some(tree) = query.only_tree() {
+        return tree::assigned(targets, &tree.query, skip, types);
+    }
+    let SetExpr::Select(select) = query.ast.body.as_ref() else { return };
+    for (at, item) in select.projection.iter().enumerate() {
+        if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+            && let (Some(n), Some(target)) = (placeholder(expr), at.checked_sub(skip).and_then(|at| targets.get(at)))
+        {
+            fill(types, n, *target);
+        }
+    }
 }
 
 struct Casts(Vec<Option<PgType>>);
@@ -281,6 +309,9 @@ pub(super) fn lists(statement: &mut Statement) -> Vec<usize> {
         Statement::Update(update) => &mut update.query,
         _ => return found.0,
     };
+    if let Some(tree) = query.only_tree() {
+        return tree::lists(&tree.query);
+    }
     let _ = dialect::visit_mut(query.ast.as_mut(), &mut found);
     found.0
 }

@@ -70,7 +70,11 @@ fn casts(message: &str) -> Option<Error> {
     if let Some((_, rest)) = cast_text {
         let (text, rest) = rest.split_once("' to value of ")?;
         let name = rest.split(" type").next()?;
-        let invalid: fn(&str, &str) -> Error = if is_time(name) { Error::invalid_time } else { Error::invalid_text };
+        let invalid: fn(&str, &str) -> Error = match name {
+            _ if is_time(name) => Error::invalid_time,
+            "Int8" | "Int16" | "Int32" | "Int64" => Error::invalid_integer,
+            _ => Error::invalid_text,
+        };
         return Some(invalid(&sql_type(name), text));
     }
     if let Some(text) = between(message, "nvalid input syntax for type interval: \"", "\"") {

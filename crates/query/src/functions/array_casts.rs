@@ -14,8 +14,9 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, ident,
 };
-use datafusion::physical_expr::create_physical_expr;
-use std::sync::Arc;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 /// The column of the elements in [`ArrayCast::element`].
 const ELEMENT: &str = "element";
@@ -35,7 +36,7 @@ fn schema(of: &FieldRef) -> Schema {
 /// Returns a call that casts an array of `from` to the field `to` by an expression over its elements.
 pub(crate) fn call(array: Expr, from: &FieldRef, element: Expr, to: &FieldRef) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    let udf = ArrayCast { element, from: from.clone(), to: to.clone(), signature };
+    let udf = ArrayCast { element, from: from.clone(), to: to.clone(), planned: Planned::default(), signature };
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(udf)), vec![array]))
 }
 
@@ -46,27 +47,52 @@ struct ArrayCast {
     /// The field of the elements.
     from: FieldRef,
     to: FieldRef,
+    planned: Planned,
     signature: Signature,
 }
 
+/// The operator of the cast of an element, created for the first batch. It follows from the other fields of a cast, so
+/// that two casts are equal without it.
+#[derive(Debug, Default)]
+struct Planned(OnceLock<Arc<dyn PhysicalExpr>>);
+
+impl PartialEq for Planned {
+    fn eq(&self, _: &Planned) -> bool {
+        true
+    }
+}
+
+impl Eq for Planned {}
+
+impl Hash for Planned {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 impl ArrayCast {
+    fn operator(&self) -> Result<&Arc<dyn PhysicalExpr>> {
+        if let Some(known) = self.planned.0.get() {
+            return Ok(known);
+        }
+        let schema = DFSchema::try_from(schema(&self.from))?;
+        let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+        let created = create_physical_expr(&self.element, &schema, &props, &context)?;
+        Ok(self.planned.0.get_or_init(|| created))
+    }
+
     fn cast(&self, lists: &ListArray) -> Result<ArrayRef> {
         let DataType::List(item) = self.to.data_type() else {
             return Err(Error::internal("the cast of an array to another type").into());
         };
         let (lengths, values) = elements_of(lists)?;
         let batch = RecordBatch::try_new(Arc::new(schema(&self.from)), vec![values])?;
-        let schema = DFSchema::try_from(batch.schema())?;
-        let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-        let cast = create_physical_expr(&self.element, &schema, &props, &context)?;
-        let values = cast.evaluate(&batch)?.into_array(batch.num_rows())?;
+        let values = self.operator()?.evaluate(&batch)?.into_array(batch.num_rows())?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, lists.nulls().cloned())?))
     }
 }
 
 /// Returns the lengths of lists and their elements, without those below a NULL.
-fn elements_of(lists: &ListArray) -> Result<(Vec<usize>, ArrayRef)> {
+pub(super) fn elements_of(lists: &ListArray) -> Result<(Vec<usize>, ArrayRef)> {
     let offsets = lists.value_offsets();
     if lists.null_count() == 0 {
         let (start, end) = (offsets[0] as usize, offsets[lists.len()] as usize);
@@ -142,6 +168,7 @@ mod tests {
             element: cast(lit(10_i64) / column, DataType::Int64),
             from: item,
             to,
+            planned: Planned::default(),
             signature: Signature::any(1, Volatility::Immutable),
         };
         let out = udf.cast(&lists).expect("no division by zero");

@@ -5,8 +5,9 @@
 //! compensated. The functions have the names of the aggregates; [`crate::plan::calls`] tells them apart.
 
 use super::element_wise::dimensions;
+use super::guarded::too_large;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar, doubles, udf};
-use super::shapes::{ELEMENTS_MAX, Shaped, column_of, count, positions, shaped, too_large};
+use super::shapes::{ELEMENTS_MAX, Shaped, column_of, count, positions, shaped};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};

@@ -1,9 +1,8 @@
 //! Arrays as in PostgreSQL: `array_dims`, `array_fill`, `trim_array`; `array_remove` and `array_replace` change all
 //! equal items, where the stock functions of these names change the first.
 
-use super::guarded::bytes_max;
+use super::guarded::{bytes_max, too_large};
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
-use super::shapes::too_large;
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewArray, UInt64Array};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -121,7 +120,7 @@ fn array_fill(call: &Call) -> Result<ArrayRef> {
     taken(values, positions, lengths, is_valid)
 }
 
-/// Returns the arguments of a call with no values below NULL arrays. CASE leaves values there.
+/// Returns the arguments of a call with no values below NULL arrays. CASE leaves values there (DF-79).
 pub(super) fn with_empty_nulls(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
     for arg in &mut args.args {
         let ColumnarValue::Array(column) = arg else { continue };
@@ -135,7 +134,7 @@ pub(super) fn with_empty_nulls(mut args: ScalarFunctionArgs) -> Result<ScalarFun
     Ok(args)
 }
 
-/// Removes the items that are NULL, which the stock function compares with NULL.
+/// Removes the items that are NULL; the stock function returns NULL instead (DF-80).
 pub(super) fn without_nulls(column: &ArrayRef) -> Result<ArrayRef> {
     let Some(lists) = column.as_list_opt::<i32>() else { return Ok(column.clone()) };
     with_items(column, |at| lists.values().is_valid(at))

@@ -80,7 +80,10 @@ const DOT_PRODUCT: Scalar = Scalar {
     kinds: &[Kind::Array, Kind::Array],
     call: |call| {
         let products = combined(&call.columns[0], &call.columns[1], numeric::mul)?;
-        folded(&Call { columns: &[products], rows: call.rows, data_type: call.data_type, name: call.name }, sum)
+        folded(
+            &Call { columns: &[products], fields: &[], rows: call.rows, data_type: call.data_type, name: call.name },
+            sum,
+        )
     },
     ..PLAIN
 };

@@ -239,16 +239,20 @@ fn to_integers(array: &ArrayRef, to: &DataType, is_tried: bool) -> Result<ArrayR
     Ok(compute::cast(&longs, to)?)
 }
 
-/// Casts to the nearest REAL; a number that would become an infinity or zero is out of range.
+/// Returns the nearest REAL; `None` for a number that would become an infinity or zero.
+pub(crate) fn single(value: f64) -> Option<f32> {
+    let single = value as f32;
+    (single.is_infinite() == value.is_infinite() && (single == 0.0) == (value == 0.0)).then_some(single)
+}
+
+/// Casts to the nearest REAL.
 fn to_singles(array: &ArrayRef, is_tried: bool) -> Result<ArrayRef> {
     let doubles = if array.data_type().is_floating() { array.clone() } else { to_floats(array, &DataType::Float64)? };
     let doubles = compute::cast(&doubles, &DataType::Float64)?;
     let doubles = doubles.as_primitive::<Float64Type>();
-    let fits =
-        |value: f64, single: f32| single.is_infinite() == value.is_infinite() && (single == 0.0) == (value == 0.0);
     let value = |row: usize| {
-        let (value, single) = (doubles.value(row), doubles.value(row) as f32);
-        if fits(value, single) { Ok(single) } else { Err(out_of_range(&format!("{value:e}"), &DataType::Float32)) }
+        let value = doubles.value(row);
+        single(value).ok_or_else(|| out_of_range(&format!("{value:e}"), &DataType::Float32))
     };
     let (values, nulls) = kept(array, value, is_tried)?;
     Ok(Arc::new(Float32Array::new(values.into(), Some(nulls))))

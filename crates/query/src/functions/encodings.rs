@@ -156,7 +156,7 @@ fn base64(call: &Call) -> Result<ArrayRef> {
         }
         total += part.len() as u128 * 4 / 3 + 4;
         if total > bytes_max() as u128 {
-            return Err(super::shapes::too_large("base64").into());
+            return Err(super::guarded::too_large("base64").into());
         }
         Ok(Some(encoded(part)))
     };

@@ -256,6 +256,11 @@ impl Hash for Guarded {
     }
 }
 
+/// Returns the error for a call whose result would be larger than [`bytes_max`].
+pub(super) fn too_large(name: &str) -> Error {
+    Error::invalid(format!("the result of {name} would be larger than {} MiB", bytes_max() >> 20)).about(name)
+}
+
 impl Guarded {
     fn quickly(&self, quick: Quick, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match quick(&args, &self.inner)? {
@@ -273,7 +278,7 @@ impl Guarded {
         for row in 0..rows {
             bytes = bytes.saturating_add(size(&args.args, row).saturating_mul(times as u128));
             if bytes > bytes_max {
-                return Err(self.too_large());
+                return Err(too_large(self.inner.name()).into());
             }
         }
         Ok(())
@@ -289,17 +294,10 @@ impl Guarded {
         let is_constant = args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         for row in 0..if is_constant { args.number_rows.min(1) } else { args.number_rows } {
             if size(&args.args, row)? > bytes_max {
-                return Err(self.too_large());
+                return Err(too_large(self.inner.name()).into());
             }
         }
         Ok(())
-    }
-
-    fn too_large(&self) -> datafusion::common::DataFusionError {
-        let limit = bytes_max() >> 20;
-        let mut error = Error::invalid(format!("{} would give more than {limit} MiB at once", self.inner.name()));
-        error.subject = Some(self.inner.name().to_owned());
-        error.into()
     }
 
     /// Computes some rows.

@@ -53,16 +53,14 @@ pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: TO_TEXT, gives: Gives::Text, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
     Scalar { name: AS_JSON, gives: Gives::Json, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
     Scalar { name: AS_JSONB, gives: Gives::Jsonb, call: |call| Ok(call.columns[0].clone()), ..OF_TEXT },
-    Scalar { name: TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, checked, false), ..OF_TEXT },
-    Scalar { name: TRY_TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, checked, true), ..OF_TEXT },
-    Scalar { name: TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalized, false), ..OF_TEXT },
-    Scalar { name: TRY_TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalized, true), ..OF_TEXT },
+    Scalar { name: TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, unchanged, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_JSON, gives: Gives::Json, call: |call| documents(call, unchanged, true), ..OF_TEXT },
+    Scalar { name: TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalize, false), ..OF_TEXT },
+    Scalar { name: TRY_TEXT_TO_JSONB, gives: Gives::Jsonb, call: |call| documents(call, normalize, true), ..OF_TEXT },
     Scalar { name: "json_array_length", ..ARRAY_LENGTH },
     Scalar { name: "jsonb_array_length", ..ARRAY_LENGTH },
     Scalar { name: "json_typeof", ..TYPE_OF },
     Scalar { name: "jsonb_typeof", ..TYPE_OF },
-    Scalar { name: "json_extract_path_text", ..PATH_TEXT },
-    Scalar { name: "jsonb_extract_path_text", ..PATH_TEXT },
     Scalar {
         name: LIST,
         takes: "a text and a list",
@@ -94,44 +92,6 @@ const TYPE_OF: Scalar = Scalar {
     ..PLAIN
 };
 
-const PATH_TEXT: Scalar = Scalar {
-    takes: "a JSON text and names or places in it",
-    kinds: &[Kind::Text, Kind::Text],
-    is_variadic: true,
-    gives: Gives::Text,
-    call: path_texts,
-    ..PLAIN
-};
-
-/// Follows names of objects and places of lists, from 0 or from the end, as PostgreSQL's `#>>`.
-fn path_texts(call: &Call) -> Result<ArrayRef> {
-    let texts: Vec<_> = call.columns.iter().map(|column| column.as_string_view()).collect();
-    let text = |row: usize| -> Result<Option<String>> {
-        if texts.iter().any(|texts| texts.is_null(row)) {
-            return Ok(None);
-        }
-        let document = texts[0].value(row);
-        let value = parsed(document)?;
-        let step = |value, step: &str| match value {
-            Value::Object(mut fields) => fields.remove(step),
-            Value::Array(mut items) => {
-                let at: i64 = step.parse().ok()?;
-                let at = if at < 0 { at.checked_add(items.len() as i64)? } else { at };
-                let at = usize::try_from(at).ok().filter(|at| *at < items.len())?;
-                Some(items.swap_remove(at))
-            }
-            _ => None,
-        };
-        let found = texts[1..].iter().try_fold(value, |value, steps| step(value, steps.value(row)));
-        Ok(found.and_then(|found| match found {
-            Value::Null => None,
-            Value::String(text) => Some(text),
-            other => Some(other.to_string()),
-        }))
-    };
-    Ok(Arc::new((0..call.rows).map(text).collect::<Result<StringViewArray>>()?))
-}
-
 /// The cast of a document to text, which only changes the type.
 pub(crate) const TO_TEXT: &str = "__json_to_text";
 /// A document that is one of several: the planner takes it for a text.
@@ -154,19 +114,27 @@ fn documents(call: &Call, document: fn(&str) -> Result<String, Error>, is_tried:
     Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
 }
 
-/// Returns a text if it is JSON.
-pub(crate) fn checked(text: &str) -> Result<String, Error> {
+/// Returns a text that is JSON.
+fn unchanged(text: &str) -> Result<String, Error> {
+    check(text).map(|()| text.to_owned())
+}
+
+/// Checks that a text is JSON.
+///
+/// # Errors
+/// The text is no JSON, or nested more deeply than a stored document may be.
+pub(crate) fn check(text: &str) -> Result<(), Error> {
     if is_deeper(text, jsonb::DEPTH_MAX) {
         return Err(too_deep(jsonb::DEPTH_MAX));
     }
-    serde_json::from_str::<&RawValue>(text).map(|_| text.to_owned()).map_err(|error| invalid(text, &error))
+    serde_json::from_str::<&RawValue>(text).map(|_| ()).map_err(|error| invalid(text, &error))
 }
 
 /// Returns the text of a JSONB value.
-pub(crate) fn normalized(text: &str) -> Result<String, Error> {
-    jsonb::normalized(text).map_err(|refused| match refused {
-        jsonb::Refused::Syntax => Error::invalid_text("JSONB", text),
-        jsonb::Refused::Depth => too_deep(jsonb::DEPTH_MAX),
+pub(crate) fn normalize(text: &str) -> Result<String, Error> {
+    jsonb::normalize(text).map_err(|error| match error {
+        jsonb::JsonbError::Syntax => Error::invalid_text("JSONB", text),
+        jsonb::JsonbError::Depth => too_deep(jsonb::DEPTH_MAX),
     })
 }
 
@@ -294,7 +262,8 @@ fn lists(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, Some(NullBuffer::from(is_valid)))?))
 }
 
-fn items(text: &str) -> Result<Vec<Option<String>>> {
+/// Returns the items of the text of an array.
+pub(super) fn items(text: &str) -> Result<Vec<Option<String>>> {
     let malformed = || Error::invalid(format!("malformed array literal: \"{text}\"")).about(format!("'{text}"));
     if is_deeper(text, READ_DEPTH_MAX) {
         return Err(Error::invalid(format!("an array is nested more than {READ_DEPTH_MAX} levels deep")).into());
@@ -318,14 +287,18 @@ fn items(text: &str) -> Result<Vec<Option<String>>> {
     items.into_iter().map(item).collect()
 }
 
+/// A step of a path in a document.
 #[derive(Debug, PartialEq)]
-enum Step {
+pub(super) enum Step {
     Name(String),
     /// Counted from 0, or from the end if negative.
     Index(i64),
     /// Each item of a list.
     All,
 }
+
+/// The JSON value null.
+const NULL: &str = "null";
 
 type Find = for<'a> fn(&'a str, &[Step]) -> Option<Cow<'a, str>>;
 
@@ -396,14 +369,14 @@ fn path(text: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// The part with text as it means.
-fn found<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
-    let part = part(document, steps)?;
+/// Returns a part of a document, a string without its quotes; `None` for null.
+pub(super) fn found<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
+    let part = part(document, steps).filter(|part| *part != NULL)?;
     if part.starts_with('"') { serde_json::from_str::<String>(&part).ok().map(Cow::Owned) } else { Some(part) }
 }
 
-/// The part as JSON; the parts of all items as a list.
-fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
+/// Returns a part of a document as JSON; the parts of all items as a list, without null.
+pub(super) fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
     let mut value: &RawValue = serde_json::from_str(document).ok()?;
     for (n, step) in steps.iter().enumerate() {
         value = match (value.get().as_bytes().first()?, step) {
@@ -419,6 +392,7 @@ fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
                     Step::Name(name) => name.parse().ok()?,
                     Step::All => {
                         let each = items.iter().filter_map(|item| part(item.get(), &steps[n + 1..]));
+                        let each = each.filter(|part| *part != NULL);
                         return Some(Cow::Owned(format!("[{}]", each.collect::<Vec<_>>().join(","))));
                     }
                 };
@@ -428,7 +402,7 @@ fn part<'a>(document: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
             _ => return None,
         };
     }
-    Some(value.get()).filter(|text| *text != "null").map(Cow::Borrowed)
+    Some(Cow::Borrowed(value.get()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! `json_agg(x)` and `json_object_agg(name, x)`: aggregate the values of a group into a JSON text, as in PostgreSQL.
+//! `json_agg(x)` and `json_object_agg(name, x)`: aggregate the values of a group into a JSON text, `jsonb_agg` and
+//! `jsonb_object_agg` into JSONB, as in PostgreSQL.
 
-use super::json_build::{Json, values};
+use super::json;
+use super::json_build::{Json, has_documents, values};
 use crate::{Error, door};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -17,25 +19,34 @@ const BYTES_MAX: usize = 256 << 20;
 
 pub(crate) const JSON_AGG: &str = "json_agg";
 pub(crate) const JSON_OBJECT_AGG: &str = "json_object_agg";
+pub(crate) const JSONB_AGG: &str = "jsonb_agg";
+pub(crate) const JSONB_OBJECT_AGG: &str = "jsonb_object_agg";
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct JsonAgg {
     is_object: bool,
+    /// The result is JSONB.
+    is_binary: bool,
     signature: Signature,
 }
 
 impl JsonAgg {
-    pub fn all() -> [JsonAgg; 2] {
-        [false, true].map(|is_object| {
+    pub fn all() -> [JsonAgg; 4] {
+        [(false, false), (true, false), (false, true), (true, true)].map(|(is_object, is_binary)| {
             let arguments = if is_object { 2 } else { 1 };
-            JsonAgg { is_object, signature: Signature::any(arguments, Volatility::Immutable) }
+            JsonAgg { is_object, is_binary, signature: Signature::any(arguments, Volatility::Immutable) }
         })
     }
 }
 
 impl AggregateUDFImpl for JsonAgg {
     fn name(&self) -> &'static str {
-        if self.is_object { JSON_OBJECT_AGG } else { JSON_AGG }
+        match (self.is_object, self.is_binary) {
+            (false, false) => JSON_AGG,
+            (true, false) => JSON_OBJECT_AGG,
+            (false, true) => JSONB_AGG,
+            (true, true) => JSONB_OBJECT_AGG,
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -47,7 +58,7 @@ impl AggregateUDFImpl for JsonAgg {
     }
 
     fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
-        Ok(door::field(self.name(), ColumnType::Json, true))
+        Ok(door::field(self.name(), if self.is_binary { ColumnType::Jsonb } else { ColumnType::Json }, true))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -61,11 +72,8 @@ impl AggregateUDFImpl for JsonAgg {
                 .with_hint("order the rows in a sub-query")
                 .into());
         }
-        let is_json = args
-            .expr_fields
-            .get(usize::from(self.is_object))
-            .is_some_and(|field| matches!(door::column_type(field), Some(ColumnType::Json | ColumnType::Jsonb)));
-        Ok(Box::new(Items { is_object: self.is_object, is_json, text: None }))
+        let is_json = args.expr_fields.get(usize::from(self.is_object)).is_some_and(|field| has_documents(field));
+        Ok(Box::new(Items { is_object: self.is_object, is_binary: self.is_binary, is_json, text: None }))
     }
 }
 
@@ -73,6 +81,7 @@ impl AggregateUDFImpl for JsonAgg {
 #[derive(Debug)]
 struct Items {
     is_object: bool,
+    is_binary: bool,
     is_json: bool,
     text: Option<String>,
 }
@@ -115,7 +124,11 @@ impl Accumulator for Items {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let ends = if self.is_object { ("{ ", " }") } else { ("[", "]") };
-        Ok(ScalarValue::Utf8View(self.text.as_ref().map(|text| format!("{}{text}{}", ends.0, ends.1))))
+        let text = self.text.as_ref().map(|text| format!("{}{text}{}", ends.0, ends.1));
+        Ok(ScalarValue::Utf8View(match text {
+            Some(text) if self.is_binary => Some(json::normalize(&text)?),
+            text => text,
+        }))
     }
 
     fn size(&self) -> usize {

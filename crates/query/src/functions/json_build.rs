@@ -2,14 +2,15 @@
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::{identifiers, json, value_texts};
-use crate::Error;
+use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
 use datafusion::common::Result;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
+use tidalite_types::pg_type;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: "json_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
@@ -46,7 +47,7 @@ const OF_VALUES: Scalar = Scalar { kinds: &[Kind::Any], least: 0, is_variadic: t
 
 /// Converts JSON texts to JSONB.
 fn normalized(texts: ArrayRef) -> Result<ArrayRef> {
-    let one = |text: Option<&str>| text.map(json::normalized).transpose();
+    let one = |text: Option<&str>| text.map(json::normalize).transpose();
     let values = texts.as_string_view().iter().map(one).collect::<Result<Vec<_>, _>>()?;
     Ok(Arc::new(values.into_iter().collect::<StringViewArray>()))
 }
@@ -78,8 +79,14 @@ impl fmt::Display for Json {
     }
 }
 
-/// Converts the values of a column to JSON. `is_json` is true if its texts are JSON already.
-pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Json>> {
+/// Returns true for a field of JSON documents or of arrays of them.
+pub(super) fn has_documents(field: &Field) -> bool {
+    let of = door::pg_type(field);
+    [pg_type::JSON, pg_type::JSONB].iter().any(|json| of.oid == json.oid || of.oid == json.array)
+}
+
+/// Converts the values of a column to JSON. `is_json` is true if its texts, also within arrays, are JSON already.
+pub(super) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Json>> {
     let texts = |column: &ArrayRef| -> Result<Vec<Option<String>>> {
         let texts = match column.data_type() {
             DataType::UInt32 => identifiers::ipv4_texts(column),
@@ -106,7 +113,7 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Json>> {
         t if t.is_numeric() => texts(column)?.into_iter().map(raw).collect(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View if is_json => {
             let checked = |text: Option<String>| {
-                text.iter().try_for_each(|text| json::parsed(text).map(|_| ()))?;
+                text.iter().try_for_each(|text| json::check(text))?;
                 Ok(raw(text))
             };
             texts(column)?.into_iter().map(checked).collect::<Result<_>>()?
@@ -116,7 +123,7 @@ pub(crate) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Json>> {
             let lists = column.as_list::<i32>();
             let list = |row: usize| match lists.is_null(row) {
                 true => Ok(Json::Null),
-                false => values(&lists.value(row), false).map(Json::Array),
+                false => values(&lists.value(row), is_json).map(Json::Array),
             };
             (0..lists.len()).map(list).collect::<Result<_>>()?
         }
@@ -143,7 +150,12 @@ fn double(value: f64) -> Json {
 
 /// Returns the arguments of a call by row.
 fn columns(call: &Call) -> Result<Vec<Vec<Json>>> {
-    call.columns.iter().map(|column| values(column, false)).collect()
+    (0..call.columns.len()).map(|at| values_of(call, at)).collect()
+}
+
+/// Returns the values of one argument of a call.
+fn values_of(call: &Call, at: usize) -> Result<Vec<Json>> {
+    values(&call.columns[at], has_documents(&call.fields[at]))
 }
 
 fn objects(call: &Call) -> Result<ArrayRef> {
@@ -185,7 +197,7 @@ fn array(call: &Call) -> Result<ArrayRef> {
     let Some(lines) = lines.as_boolean_opt() else {
         return Err(Error::invalid("array_to_json takes an array and a BOOLEAN").about("array_to_json").into());
     };
-    let values = values(&call.columns[0], false)?;
+    let values = values_of(call, 0)?;
     let text = |row: usize| {
         if call.columns[0].is_null(row) || lines.is_null(row) {
             return None;
@@ -202,7 +214,7 @@ fn array(call: &Call) -> Result<ArrayRef> {
 }
 
 fn one(call: &Call) -> Result<ArrayRef> {
-    let values = values(&call.columns[0], false)?;
+    let values = values_of(call, 0)?;
     let is_null = |row: &usize| call.columns[0].is_valid(*row);
     let texts = (0..call.rows).map(|row| Some(row).filter(is_null).map(|row| values[row].to_string()));
     Ok(Arc::new(texts.collect::<StringViewArray>()))

@@ -1,6 +1,7 @@
 //! Intervals times and divided by numbers: `interval '1 day' * 3`. Parts of a month become days, 30 to one, those of a
 //! day time, as in PostgreSQL.
 
+use super::array_casts::elements_of;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use super::time_casts::{interval, of_interval};
 use crate::Error;
@@ -41,22 +42,22 @@ const OF_LENGTH: Scalar =
 fn ordered(call: &Call) -> Result<ArrayRef> {
     let lists = call.columns[0].as_list::<i32>();
     let [ascends, nulls_first] = [1, 2].map(|n| call.columns[n].as_boolean());
-    let lengths = of_interval(lists.values())?;
+    let (counts, intervals) = elements_of(lists)?;
+    let lengths = of_interval(&intervals)?;
     let key = |at: &u64| lengths.is_valid(*at as usize).then(|| interval(lengths.value(*at as usize)).total_nanos());
     let mut places: Vec<u64> = Vec::with_capacity(lengths.len());
-    let mut counts = Vec::with_capacity(call.rows);
-    for (row, range) in lists.offsets().windows(2).enumerate() {
-        let mut own: Vec<u64> = (range[0] as u64..range[1] as u64).collect();
+    for (row, count) in counts.iter().enumerate() {
+        let start = places.len() as u64;
+        let mut own: Vec<u64> = (start..start + *count as u64).collect();
         own.sort_by(|a, b| match (key(a), key(b)) {
             (Some(a), Some(b)) if ascends.value(row) => a.cmp(&b),
             (Some(a), Some(b)) => b.cmp(&a),
             (a, b) if nulls_first.value(row) => a.is_some().cmp(&b.is_some()),
             (a, b) => b.is_some().cmp(&a.is_some()),
         });
-        counts.push(own.len());
         places.extend(own);
     }
-    let values = take(lists.values(), &UInt64Array::from(places), None)?;
+    let values = take(&intervals, &UInt64Array::from(places), None)?;
     let DataType::List(item) = call.data_type else { return Err(Error::internal("an order of no list").into()) };
     let offsets = OffsetBuffer::from_lengths(counts);
     Ok(Arc::new(ListArray::try_new(item.clone(), offsets, values, lists.nulls().cloned())?))

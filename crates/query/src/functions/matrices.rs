@@ -1,8 +1,9 @@
 //! `matmul(a, b)`, `transpose(a)`, `array_build(n, size, filler, …)`, as QuestDB defines them.
 
 use super::element_wise::dimensions;
+use super::guarded::too_large;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
-use super::shapes::{self, ELEMENTS_MAX, Shaped, array_type, column_of, shaped, too_large};
+use super::shapes::{self, ELEMENTS_MAX, Shaped, array_type, column_of, shaped};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};

@@ -40,6 +40,7 @@ pub(crate) mod is_ordered;
 pub(crate) mod json;
 pub(crate) mod json_agg;
 mod json_build;
+pub(crate) mod json_paths;
 pub(crate) mod lengths;
 pub(crate) mod limits;
 mod matrices;
@@ -55,6 +56,7 @@ pub(crate) mod own_field;
 mod partitions;
 pub(crate) mod paths;
 mod patterns;
+pub(crate) mod percentiles;
 pub(crate) mod pick;
 pub(crate) mod postgres;
 mod quick_text;
@@ -129,6 +131,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         patterns::FUNCTIONS,
         json::FUNCTIONS,
         json_build::FUNCTIONS,
+        json_paths::FUNCTIONS,
         lengths::FUNCTIONS,
         limits::FUNCTIONS,
         arrays::FUNCTIONS,
@@ -137,6 +140,7 @@ pub(crate) fn scalars() -> Vec<Arc<ScalarUDF>> {
         byte_values::FUNCTIONS,
         bit_shifts::FUNCTIONS,
         numbers::FUNCTIONS,
+        percentiles::FUNCTIONS,
         regexps::FUNCTIONS,
         matrices::FUNCTIONS,
         nested::FUNCTIONS,
@@ -240,7 +244,7 @@ pub(crate) fn is_about_system(query: &ast::Query) -> bool {
     visitor.ours > 0 && visitor.others == 0
 }
 
-fn is_system_function(name: &str) -> bool {
+pub(crate) fn is_system_function(name: &str) -> bool {
     system::FUNCTIONS.iter().any(|(ours, _)| *ours == name)
 }
 

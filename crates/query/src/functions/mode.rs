@@ -91,11 +91,15 @@ impl Counts {
 
 impl Counts {
     /// Intervals of one length are equal, and the shortest is the least.
+    ///
+    /// Of equal intervals, the one with the fewest months and then the fewest days is taken.
     fn most_frequent_length(&self) -> Result<ScalarValue> {
-        let values = self.values(self.counts.keys().map(AsRef::as_ref))?;
+        let mut counts: Vec<(&[u8], i64)> = self.counts.iter().map(|(key, count)| (key.as_ref(), *count)).collect();
+        counts.sort_unstable();
+        let values = self.values(counts.iter().map(|(key, _)| *key))?;
         let lengths = of_interval(&values)?;
         let mut of_length: BTreeMap<i128, (i64, usize)> = BTreeMap::new();
-        for (at, count) in self.counts.values().enumerate() {
+        for (at, (_, count)) in counts.iter().enumerate() {
             of_length.entry(interval(lengths.value(at)).total_nanos()).or_insert((0, at)).0 += count;
         }
         let most = of_length.values().rev().max_by_key(|(count, _)| *count);

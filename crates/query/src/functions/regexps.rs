@@ -252,12 +252,12 @@ fn with_flags(mut args: ScalarFunctionArgs, name: &str) -> Result<ScalarFunction
     Ok(args)
 }
 
-/// Returns the position of the flags among the arguments of a function.
+/// Returns the position of the flags among the arguments of a stock function of patterns.
 fn flags_at(name: &str) -> usize {
     if matches!(name, "regexp_match" | "regexp_like") { 2 } else { 3 }
 }
 
-/// Calls a function of patterns: the result is NULL for NULL flags, which the stock function takes for none.
+/// Calls a function of patterns: the result is NULL for NULL flags, which the stock function takes for none (DF-81).
 pub(super) fn with_known_flags(
     args: ScalarFunctionArgs,
     name: &str,

@@ -116,6 +116,8 @@ pub(super) const PLAIN: Scalar = Scalar {
 /// The arguments, columns of one length.
 pub(super) struct Call<'a> {
     pub columns: &'a [ArrayRef],
+    /// The fields of the columns, whose metadata names types such as JSON.
+    pub fields: &'a [FieldRef],
     pub rows: usize,
     pub data_type: &'a DataType,
     pub name: &'static str,
@@ -302,7 +304,8 @@ impl Function {
         let is_constant = !self.of.is_volatile && args.args.iter().all(|a| matches!(a, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.iter().map(|a| a.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let call = Call { columns: &columns, rows, data_type: args.return_field.data_type(), name: self.of.name };
+        let (fields, data_type) = (&args.arg_fields[..], args.return_field.data_type());
+        let call = Call { columns: &columns, fields, rows, data_type, name: self.of.name };
         let out = (self.of.call)(&call)?;
         if is_constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?));

@@ -1,7 +1,7 @@
 //! Rectangular arrays of doubles: the lengths of their dimensions, and their elements in row-major order.
 
 use super::element_wise::dimensions;
-use super::guarded::{BYTES_MAX, bytes_max};
+use super::guarded::{BYTES_MAX, too_large};
 use crate::Error;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -27,11 +27,6 @@ pub(super) struct Shaped {
 pub(super) fn count(lengths: &[usize], name: &str) -> Result<usize> {
     let count = lengths.iter().try_fold(1_usize, |product, length| product.checked_mul(*length));
     count.filter(|count| *count <= ELEMENTS_MAX).ok_or_else(|| too_large(name).into())
-}
-
-pub(super) fn too_large(name: &str) -> Error {
-    let bytes = bytes_max() >> 20;
-    Error::invalid(format!("the result of {name} would be larger than {bytes} MiB")).about(name)
 }
 
 /// Returns the array of a row; `None` for NULL.

@@ -1,7 +1,7 @@
 //! What casts and operators over text become: text as a timestamp, which may stop after any part, or as an array, and two
 //! texts together.
 
-use super::guarded::bytes_max;
+use super::guarded::{bytes_max, too_large};
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
 use crate::door::array_texts;
@@ -98,7 +98,7 @@ fn together(call: &Call) -> Result<ArrayRef> {
         let parts = [left.value(row), right.value(row)];
         bytes += parts[0].len() + parts[1].len();
         if bytes > bytes_max {
-            return Err(Error::invalid(format!("|| would give more than {} MiB at once", bytes_max >> 20)).into());
+            return Err(too_large("||").into());
         }
         text.clear();
         text.extend(parts);

@@ -3,7 +3,8 @@
 //! The functions have the names of PostgreSQL's own functions for this: `array_out`, `byteaout`, `byteain`,
 //! `byteacat` and `similar_to_escape`. Casts between text and these types call them.
 
-use super::guarded::bytes_max;
+use super::array_casts::elements_of;
+use super::guarded::{bytes_max, too_large};
 use super::identifiers::uuid_texts;
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
 use crate::Error;
@@ -12,8 +13,9 @@ use crate::door::batches::bytes_of_text;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, ListArray, StringViewArray, StringViewBuilder,
 };
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
@@ -84,18 +86,45 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
         }
         DataType::FixedSizeBinary(16) => uuid_texts(&column.slice(row, 1)).as_string_view().value(0).to_owned(),
         DataType::Float64 if column.as_primitive::<Float64Type>().value(row).is_infinite() => {
-            (if column.as_primitive::<Float64Type>().value(row) > 0.0 { "Infinity" } else { "-Infinity" }).to_owned()
+            infinity(column.as_primitive::<Float64Type>().value(row)).to_owned()
+        }
+        DataType::Float32 if column.as_primitive::<Float32Type>().value(row).is_infinite() => {
+            infinity(column.as_primitive::<Float32Type>().value(row).into()).to_owned()
         }
         DataType::Boolean => (if column.as_boolean().value(row) { "t" } else { "f" }).to_owned(),
         _ => ArrayFormatter::try_new(column, &FormatOptions::default())?.value(row).try_to_string()?,
     }))
 }
 
-/// Returns the arguments of `array_to_string` with the texts of intervals, bytes and UUIDs in place of these items.
+/// Returns the text of an infinity within an array.
+fn infinity(value: f64) -> &'static str {
+    if value > 0.0 { "Infinity" } else { "-Infinity" }
+}
+
+/// Returns the text of an item in `array_to_string`, where a DOUBLE that is a whole number has no point.
+fn item_text(column: &ArrayRef, row: usize) -> Result<Option<String>> {
+    let shortest = |value: f64, text: String| if value.is_infinite() { infinity(value).to_owned() } else { text };
+    Ok(match column.data_type() {
+        _ if column.is_null(row) => None,
+        DataType::Float64 => {
+            let value = column.as_primitive::<Float64Type>().value(row);
+            Some(shortest(value, value.to_string()))
+        }
+        DataType::Float32 => {
+            let value = column.as_primitive::<Float32Type>().value(row);
+            Some(shortest(value.into(), value.to_string()))
+        }
+        _ => text_of(column, row)?,
+    })
+}
+
+/// Returns the arguments of `array_to_string` with the texts of items in place of the items, if the stock function
+/// would convert them otherwise or not at all.
 pub(super) fn with_item_texts(mut args: ScalarFunctionArgs) -> Result<ScalarFunctionArgs> {
     let Some(value) = args.args.first_mut() else { return Ok(args) };
     let has_own_text = |item: &DataType| {
-        matches!(item, DataType::Interval(_) | DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(16))
+        use DataType::{Binary, BinaryView, Boolean, FixedSizeBinary, Float32, Float64, Interval};
+        matches!(item, Boolean | Float32 | Float64 | Interval(_) | Binary | BinaryView | FixedSizeBinary(16))
     };
     let DataType::List(item) = value.data_type() else { return Ok(args) };
     if !has_own_text(item.data_type()) {
@@ -103,10 +132,11 @@ pub(super) fn with_item_texts(mut args: ScalarFunctionArgs) -> Result<ScalarFunc
     }
     let lists = value.to_array(if matches!(value, ColumnarValue::Scalar(_)) { 1 } else { args.number_rows })?;
     let lists = lists.as_list::<i32>();
-    let items = (0..lists.values().len()).map(|row| text_of(lists.values(), row));
+    let (lengths, items) = elements_of(lists)?;
+    let items = (0..items.len()).map(|row| item_text(&items, row));
     let items: ArrayRef = Arc::new(items.collect::<Result<StringViewArray>>()?);
-    let field = crate::door::item(DataType::Utf8View);
-    let texts = ListArray::try_new(field, lists.offsets().clone(), items, lists.nulls().cloned())?;
+    let (field, offsets) = (crate::door::item(DataType::Utf8View), OffsetBuffer::from_lengths(lengths));
+    let texts = ListArray::try_new(field, offsets, items, lists.nulls().cloned())?;
     *value = match value {
         ColumnarValue::Scalar(_) => ColumnarValue::Scalar(ScalarValue::List(Arc::new(texts))),
         ColumnarValue::Array(_) => ColumnarValue::Array(Arc::new(texts)),
@@ -162,7 +192,7 @@ fn bytes_together(call: &Call) -> Result<ArrayRef> {
         let value = left.zip(right).map(|(left, right)| [left, right].concat());
         length += value.as_ref().map_or(0, Vec::len);
         if length > bytes_max() {
-            return Err(Error::invalid(format!("|| would give more than {} MiB at once", bytes_max() >> 20)).into());
+            return Err(too_large("||").into());
         }
         out.append_option(value);
     }

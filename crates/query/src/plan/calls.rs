@@ -33,13 +33,8 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
         return Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(function, call.args))));
     }
     if let Some((_, shown)) = PERCENTILES.iter().find(|(own, _)| *own == name)
-        && let Some(percentiles) = call.args.get(1).and_then(array_items)
+        && let Some(percentiles) = call.args.get(1).map_or(Ok(None), |share| percentiles(share, shown))?
     {
-        // Without percentiles nothing would be left to aggregate.
-        if !(1..=PERCENTILES_MAX).contains(&percentiles.len()) {
-            let text = format!("{shown} takes 1 to {PERCENTILES_MAX} percentiles");
-            return Err(Error::invalid(text).about(*shown));
-        }
         let aggregate = |func, args, order_by| {
             let filter = call.filter.clone();
             let null_treatment = call.null_treatment;
@@ -52,7 +47,10 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
                 null_treatment,
             ))
         };
-        let one = |percentile| {
+        let one = |percentile: Expr| {
+            if is_null(&percentile) {
+                return percentile;
+            }
             let mut args = call.args.clone();
             args[1] = percentile;
             aggregate(call.func.clone(), args, call.order_by.clone())
@@ -65,11 +63,39 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
         let count = aggregate(count_udaf(), call.args[..1].to_vec(), Vec::new());
         return Ok(PlannerResult::Planned(when(count.gt(lit(0_i64)), all).end()?));
     }
+    if name == PERCENTILE_CONT && call.args.get(1).is_some_and(is_null) {
+        // The count, which is never negative, makes the NULL a value of the group.
+        let count = count_udaf().call(call.args[..1].to_vec());
+        return Ok(PlannerResult::Planned(when(count.lt(lit(0_i64)), lit(0.0)).end()?));
+    }
     Ok(PlannerResult::Original(call))
 }
 
+/// Returns true for NULL, also of a type.
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Cast(cast) => is_null(&cast.expr),
+        _ => false,
+    }
+}
+
+/// Returns the percentiles of an array that is written out, for the aggregate `name`; `None` for another argument.
+///
+/// # Errors
+/// The array has no or too many percentiles.
+pub(crate) fn percentiles(expr: &Expr, name: &str) -> Result<Option<Vec<Expr>>> {
+    let Some(percentiles) = array_items(expr) else { return Ok(None) };
+    // Without percentiles nothing would be left to aggregate.
+    if !(1..=PERCENTILES_MAX).contains(&percentiles.len()) {
+        let text = format!("{name} takes 1 to {PERCENTILES_MAX} percentiles");
+        return Err(Error::invalid(text).about(name));
+    }
+    Ok(Some(percentiles))
+}
+
 /// Returns the items of an array that is written out.
-pub(crate) fn array_items(expr: &Expr) -> Option<Vec<Expr>> {
+fn array_items(expr: &Expr) -> Option<Vec<Expr>> {
     match expr {
         Expr::Cast(Cast { expr, field }) => match field.data_type() {
             DataType::List(item) if !matches!(item.data_type(), DataType::List(_)) => {

@@ -8,7 +8,8 @@
 //! ([`super::number_types`]).
 
 use super::number_types::{
-    self, Side, as_double, constant_double, is_decimal, side, with_double_elements, with_doubles,
+    self, Side, as_double, constant_number, is_decimal, is_fraction, is_real_and_integer, number_as, side,
+    with_double_elements, with_doubles,
 };
 use crate::decimal::{self, Decimal, decimal_type};
 use crate::functions::decimal_arithmetic;
@@ -16,10 +17,11 @@ use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, FieldRef, i256};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
+use datafusion::logical_expr::binary::type_union_coercion;
 use datafusion::logical_expr::expr::{Between, Case, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit, when,
 };
 
 /// The function of `ARRAY[…]`.
@@ -86,6 +88,9 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         Expr::Between(between) => ranged(between, schema)?,
         Expr::InList(list) => listed(list, schema)?,
         Expr::Case(case) => chosen(case, schema)?,
+        Expr::ScalarFunction(function) if function.name() == "nullif" && is_unlike(&function.args, schema) => {
+            Some(nullif(&function.args, schema)?)
+        }
         Expr::ScalarFunction(function) => match with_doubles(&function.args, schema)
             .filter(|_| has_one_type(&function.func))
             .or_else(|| with_double_elements(&function.args, schema))
@@ -110,6 +115,19 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         _ => None,
     };
     Ok(done.map_or_else(|| Transformed::no(expr), Transformed::yes))
+}
+
+/// Returns true for the arguments of `nullif` that are compared in another type than that of the result.
+fn is_unlike(args: &[Expr], schema: &DFSchema) -> bool {
+    matches!(args, [first, second] if is_real_and_integer(first, second, schema) && !first.is_volatile())
+}
+
+/// Returns `nullif` of two numbers as CASE: the result has the type of the first.
+fn nullif(args: &[Expr], schema: &DFSchema) -> DFResult<Expr> {
+    let [first, second] = args else { return Err(Error::internal("nullif of other than two values").into()) };
+    let null = Expr::Literal(ScalarValue::try_from(&first.get_type(schema)?)?, None);
+    let equal = compared(first, Operator::Eq, second, schema)?;
+    when(equal.unwrap_or_else(|| first.clone().eq(second.clone())), null).otherwise(first.clone())
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -231,13 +249,16 @@ fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal
 }
 
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    if is_real_and_integer(left, right, schema) {
+        return Ok(as_doubles(left, op, right, schema));
+    }
     let (a, b) = (side(left, schema), side(right, schema));
-    if let (Side::Decimal(of), Some(number)) = (&a, constant_double(right))
+    if let (Side::Decimal(of), Some(number)) = (&a, constant_number(right))
         && is_kept_by_doubles(of)
     {
         return Ok(with_constant(left, of, op, number));
     }
-    if let (Some(number), Side::Decimal(of), Some(op)) = (constant_double(left), &b, op.swap())
+    if let (Some(number), Side::Decimal(of), Some(op)) = (constant_number(left), &b, op.swap())
         && is_kept_by_doubles(of)
     {
         return Ok(with_constant(right, of, op, number));
@@ -350,14 +371,29 @@ fn common(types: &[DataType]) -> Option<DataType> {
     Some(decimal::arrow_decimal(whole + scale, scale))
 }
 
-/// Rewrites BETWEEN with a decimal side as two comparisons.
+/// Returns true if a value is compared with others of which one is a decimal, or is a REAL or integer unlike the value.
+fn has_mixed_numbers<'e>(value: &Expr, mut others: impl Iterator<Item = &'e Expr>, schema: &DFSchema) -> bool {
+    let is_mixed = |other: &Expr| is_decimal(other, schema) || is_real_and_integer(value, other, schema);
+    is_decimal(value, schema) || others.any(is_mixed)
+}
+
+/// Casts all numbers to DOUBLE if the first is compared with the others as DOUBLE; otherwise `None`.
+fn with_compared_doubles(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
+    let (value, others) = values.split_first()?;
+    let is_real_and_integer = others.iter().any(|other| is_real_and_integer(value, other, schema));
+    let doubles = || values.iter().map(|value| as_double(value, schema)).collect();
+    with_doubles(values, schema).or_else(|| is_real_and_integer.then(doubles))
+}
+
+/// Rewrites BETWEEN with numbers of several types as two comparisons.
 fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let Between { expr, negated, low, high } = between;
-    if ![expr, low, high].into_iter().any(|part| is_decimal(part, schema)) {
+    if !has_mixed_numbers(expr, [low.as_ref(), high.as_ref()].into_iter(), schema) {
         return Ok(None);
     }
     if expr.is_volatile() {
-        let parts = with_doubles(&[expr.as_ref().clone(), low.as_ref().clone(), high.as_ref().clone()], schema);
+        let parts = [expr.as_ref().clone(), low.as_ref().clone(), high.as_ref().clone()];
+        let parts = with_compared_doubles(&parts, schema);
         let Some(Ok([expr, low, high])) = parts.map(<[Expr; 3]>::try_from) else { return Ok(None) };
         return Ok(Some(Expr::Between(Between::new(Box::new(expr), *negated, Box::new(low), Box::new(high)))));
     }
@@ -369,23 +405,29 @@ fn ranged(between: &Between, schema: &DFSchema) -> DFResult<Option<Expr>> {
     Ok(Some(if *negated { Expr::Not(Box::new(within)) } else { within }))
 }
 
-/// Rewrites IN with a decimal value or item.
+/// Rewrites IN with numbers of several types.
 ///
 /// As in PostgreSQL, the value and the items without columns have one type; an item with a column is compared alone.
 fn listed(list: &InList, schema: &DFSchema) -> DFResult<Option<Expr>> {
     let InList { expr, list: items, negated } = list;
-    if !std::iter::once(expr.as_ref()).chain(items).any(|part| is_decimal(part, schema)) {
+    if !has_mixed_numbers(expr, items.iter(), schema) {
         return Ok(None);
     }
     let is_alone = |item: &&Expr| item.any_column_refs() && !expr.is_volatile();
     let (alone, together): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(is_alone);
     let mut group = vec![expr.as_ref().clone()];
     group.extend(together.iter().map(|item| (*item).clone()));
-    let doubles = if together.len() > 1 || expr.is_volatile() { with_doubles(&group, schema) } else { None };
-    let (mut found, alone) = match doubles {
-        Some(mut doubles) => {
-            let value = doubles.remove(0);
-            (vec![value.in_list(doubles, false)], alone)
+    let has_decimals = group.iter().any(|part| is_decimal(part, schema));
+    let typed = match together.len() > 1 || expr.is_volatile() {
+        // Several integers are of the type REAL beside a REAL.
+        true if !has_decimals && together.len() > 1 => Some(group),
+        true => with_compared_doubles(&group, schema),
+        false => None,
+    };
+    let (mut found, alone) = match typed {
+        Some(mut typed) => {
+            let value = typed.remove(0);
+            (vec![value.in_list(typed, false)], alone)
         }
         None if expr.is_volatile() => return Ok(None),
         None => (Vec::new(), items.iter().collect()),
@@ -429,21 +471,48 @@ fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     Some(exact.collect())
 }
 
+/// Casts two numbers to their common type, if that is DECIMAL or DOUBLE; otherwise `None`.
+///
+/// A literal that is an integer takes the type of the other number.
+pub(crate) fn with_common_fractions(values: [&Expr; 2], schema: &DFSchema) -> DFResult<Option<Vec<Expr>>> {
+    let values = values.map(Expr::clone);
+    let exact = with_doubles(&values, schema).or_else(|| with_decimals(&values, schema));
+    let is_exact = exact.is_some();
+    let values = exact.unwrap_or_else(|| values.to_vec());
+    let types = values.iter().map(|value| value.get_type(schema)).collect::<DFResult<Vec<_>>>()?;
+    let is_integer = |value: &Expr| matches!(value, Expr::Literal(value, _) if value.data_type().is_integer());
+    let [own, other] = &types[..] else { return Ok(None) };
+    if own == other && is_exact {
+        return Ok(Some(values));
+    }
+    if own == other || !types.iter().all(DataType::is_numeric) || values.iter().skip(1).any(is_integer) {
+        return Ok(None);
+    }
+    match type_union_coercion(own, other).filter(is_fraction) {
+        Some(common) => values.iter().map(|value| number_as(value, &common, schema)).collect::<DFResult<_>>().map(Some),
+        None => Ok(None),
+    }
+}
+
 fn chosen(case: &Case, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let parts = case.when_then_expr.iter().flat_map(|(when, then)| [when, then]);
+    let mut parts = case.expr.iter().chain(parts).chain(&case.else_expr);
+    if !parts.any(|part| part.get_type(schema).is_ok_and(|data_type| is_fraction(&data_type))) {
+        return Ok(None);
+    }
     let mut done = case.clone();
     let mut is_changed = false;
     if let Some(base) = &case.expr {
         let whens = case.when_then_expr.iter().map(|(when, _)| when.as_ref());
         let parts: Vec<Expr> = std::iter::once(base.as_ref()).chain(whens).cloned().collect();
-        let has_decimals = parts.iter().any(|part| is_decimal(part, schema));
-        if has_decimals && !base.is_volatile() {
+        if has_mixed_numbers(base, parts[1..].iter(), schema) && !base.is_volatile() {
             for (when, _) in &mut done.when_then_expr {
                 let plain = || base.as_ref().clone().eq(when.as_ref().clone());
                 **when = compared(base, Operator::Eq, when, schema)?.unwrap_or_else(plain);
             }
             done.expr = None;
             is_changed = true;
-        } else if let Some(doubles) = with_doubles(&parts, schema) {
+        } else if let Some(doubles) = with_compared_doubles(&parts, schema) {
             let own = done.expr.iter_mut().chain(done.when_then_expr.iter_mut().map(|(when, _)| when));
             own.zip(doubles).for_each(|(part, double)| **part = double);
             is_changed = true;

@@ -1,12 +1,13 @@
 //! Text compared with a timestamp, a UUID, an IPv4 address or JSONB, or chosen among such, is a constant of that type.
-//! What casts UUIDs and addresses to text, or puts them together with text, or casts text to them, is a function of ours.
+//! Casts between text and UUIDs or addresses, and `||` of them and text, become calls of Tidalite's functions.
 //!
 //! The planner would cast, but knows fewer spellings of a timestamp than QuestDB's users write, no text of the two
 //! others, and says less well what is wrong. And zero compared with floating point is zero of either sign.
 
+use super::number_types::constant_double;
 use super::settled::{self, call};
 use super::time_choices;
-use crate::door::{self, timestamps::parse_timestamp};
+use crate::door::{self, timestamps::parse_date, timestamps::parse_timestamp};
 use crate::functions::{array_casts, identifiers, json};
 use crate::{Error, Result};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -67,9 +68,11 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
             let list = list.into_iter().map(|e| typed_text(&expr, e, schema)).collect::<Result<Vec<_>>>()?;
             Ok(Transformed::yes(Expr::InList(InList::new(expr, list, negated))))
         }
+        // The cast marks a DOUBLE beside decimals, whose types are settled ([`super::exact_numbers`]).
+        Expr::Cast(cast) if constant_double(&cast).is_some() => Ok(Transformed::yes(*cast.expr)),
         Expr::Cast(Cast { expr, field }) if is_text(&expr) => {
             if let Some(text) = text(&expr).filter(|_| door::column_type(&field) == Some(ColumnType::Json)) {
-                json::checked(text)?;
+                json::check(text)?;
             }
             if is_plain_text(&field)
                 && let Expr::Literal(value, Some(_)) = expr.as_ref()
@@ -265,18 +268,21 @@ pub(crate) fn text_as(value: Expr, beside: &Expr, schema: &DFSchema) -> DFResult
         return Ok(value);
     }
     let Ok((_, field)) = beside.to_field(schema) else { return Ok(value) };
+    if let Some(own @ (ColumnType::Json | ColumnType::Jsonb)) = door::column_type(&field) {
+        return Ok(Expr::Cast(Cast::new_from_field(Box::new(value), door::field("", own, true))));
+    }
     Ok(match field.data_type() {
         DataType::FixedSizeBinary(_) => {
             let constant = text(&value).map(|text| constant(&field, text)).transpose()?.flatten();
             constant.map_or(value, |constant| Expr::Literal(constant, None))
         }
-        data_type if is_apart(data_type) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
+        data_type if lacks_text_comparison(data_type) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
         _ => value,
     })
 }
 
 /// Returns true if the planner does not compare values of a type with text.
-fn is_apart(data_type: &DataType) -> bool {
+fn lacks_text_comparison(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Boolean | DataType::List(_) | DataType::Binary | DataType::BinaryView | DataType::Interval(_)
@@ -305,6 +311,28 @@ pub(crate) fn texts_alike(values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult
     Ok(())
 }
 
+/// Casts the constant texts among values of which one is chosen, also if the other values are dates or timestamps.
+pub(crate) fn chosen_texts_alike(mut values: Vec<&mut Expr>, schema: &DFSchema) -> DFResult<()> {
+    let others = values.iter().filter(|value| !is_text(value)).filter_map(|value| value.get_type(schema).ok());
+    let others: Vec<DataType> = others.filter(|data_type| !data_type.is_null()).collect();
+    let is_time = |data_type: &DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(_, None));
+    if others.iter().all(is_time)
+        && let Some(to) = time_choices::type_of_dates(others.iter()).or_else(|| others.first().cloned())
+    {
+        for value in values.iter_mut() {
+            match text(value) {
+                Some(text) if to == DataType::Date32 => {
+                    let day = parse_date(text).ok_or_else(|| Error::invalid_time("DATE", text))?;
+                    **value = lit(ScalarValue::Date32(Some(day)));
+                }
+                Some(_) => **value = cast(std::mem::take(&mut **value), to.clone()),
+                None => {}
+            }
+        }
+    }
+    texts_alike(values, schema)
+}
+
 fn is_text(expr: &Expr) -> bool {
     text(expr).is_some()
 }
@@ -323,7 +351,7 @@ fn text(expr: &Expr) -> Option<&str> {
 pub(super) fn typed_text(like: &Expr, value: Expr, schema: &DFSchema) -> Result<Expr> {
     let Some(text) = text(&value) else { return Ok(value) };
     let Ok((_, field)) = like.to_field(schema) else { return Ok(value) };
-    if is_apart(field.data_type()) {
+    if lacks_text_comparison(field.data_type()) {
         return Ok(text_as(value, like, schema)?);
     }
     Ok(constant(&field, text)?.map_or(value, |constant| Expr::Literal(constant, None)))
@@ -340,7 +368,7 @@ pub(crate) fn constant(field: &Field, text: &str) -> Result<Option<ScalarValue>>
             let bytes = door::batches::uuid_bytes(text).ok_or_else(refused)?;
             Some(ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())))
         }
-        (Some(ColumnType::Jsonb), _) => Some(ScalarValue::Utf8View(Some(json::normalized(text)?))),
+        (Some(ColumnType::Jsonb), _) => Some(ScalarValue::Utf8View(Some(json::normalize(text)?))),
         (Some(ColumnType::Ipv4), _) => {
             let address: std::net::Ipv4Addr = text.trim().parse().map_err(|_| refused())?;
             Some(ScalarValue::UInt32(Some(address.into())))

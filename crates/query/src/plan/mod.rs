@@ -5,7 +5,7 @@
 //!   then [`FirstRows`], [`MergedJoins`], [`MergedWindowJoins`], [`CodedKeys`], [`TotalsOfBlocks`], [`GroupsOfBlocks`],
 //!   [`LatestFromEnd`], [`LimitedScans`], [`InOrderOfPieces`] and [`TiesInOrder`].
 //! - Tidalite's own clauses, one node per file: [`relations`] finds them; [`sample_by`] with [`fill`], [`latest_on`],
-//!   [`time_join`], [`window_join`], [`using`] and [`pivot`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
+//!   [`time_join`], [`window_join`] and [`using`] plan them; [`mod@turned`] serves [`tail`]; [`physical`]
 //!   creates their operators.
 
 mod array_keys;
@@ -43,7 +43,6 @@ mod number_types;
 mod operators;
 mod ordered_aggregates;
 mod physical;
-mod pivot;
 mod real_functions;
 mod recursive;
 mod regex;
@@ -71,13 +70,13 @@ mod window_join;
 mod window_keys;
 
 pub(crate) use bound_functions::bound_functions;
-pub(crate) use calls::array_items;
+pub(crate) use calls::percentiles;
 pub(crate) use coded_keys::{CodedKeys, column_of_scan};
 pub(crate) use decorrelate::{Unmarked, decorrelated};
 pub(crate) use distinct_counts::counts_apart;
 pub(crate) use distinct_groups::DistinctGroups;
 pub(crate) use equalities::{without_bounds, without_compared_truths, without_equalities};
-pub(crate) use exact_numbers::{exact_expr, exact_numbers};
+pub(crate) use exact_numbers::{exact_expr, exact_numbers, with_common_fractions};
 pub(crate) use field_accesses::field_accesses;
 pub(crate) use file_filters::FiltersOfFiles;
 pub(crate) use fill::{Fill, FillSpec};
@@ -92,32 +91,33 @@ pub(crate) use join_keys::NameJoinKeys;
 pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use latest_on::latest_on;
 pub(crate) use limited_scans::LimitedScans;
-pub(crate) use literals::{CHOOSING, constant as constant_of, text_as, text_as_list, texts_alike, typed_literals};
+pub(crate) use literals::{
+    CHOOSING, chosen_texts_alike, constant as constant_of, text_as, text_as_list, texts_alike, typed_literals,
+};
 pub(crate) use merged_joins::MergedJoins;
 pub(crate) use merged_windows::MergedWindowJoins;
 pub(crate) use multiset::numbered_sets;
 pub(crate) use named_once::NamedOnce;
 pub(crate) use number_types::{
-    cast_above, has_decimal_and_double, is_fraction, members_have_fractions, typed_comparison, typed_members,
-    with_doubles,
+    common_type, compared_type, is_fraction, members_have_fractions, typed_comparison, typed_members, with_doubles,
 };
 pub(crate) use operators::{ArrayTexts, Operators};
 pub(crate) use ordered_aggregates::{in_order_of_time, needs_time};
 pub(crate) use physical::Planner;
 pub(crate) use recursive::same_fields;
-pub(crate) use relations::{TimeRelations, distinct_names, with_distinct_names, with_time};
+pub(crate) use relations::{TimeRelations, distinct_names, time_of, with_distinct_names, with_time};
 pub(crate) use remove_false_filters::RemoveFalseFilters;
 pub(crate) use row_values::{check_rows, compared_values, row_values};
 pub(crate) use sample_by::{FillValue, SampleBy, Sampling, fixed_buckets, starred};
 pub(crate) use settled::Settled;
 pub(crate) use shown::shown;
-pub(crate) use size::size;
+pub(crate) use size::{size, size_of_tree};
 pub(crate) use spanning_keys::FilterSpanningKeys;
 pub(crate) use subscripts::Subscripts;
 pub(crate) use tail::{ROWS_MAX, last_rows, limits_in_time_order};
 pub(crate) use ties::TiesInOrder;
 pub(crate) use time_casts::counted_in_units;
-pub(crate) use time_choices::{type_of_dates, with_times};
+pub(crate) use time_choices::with_times;
 pub(crate) use time_join::{
     Keys, Kind, TimeJoin, TimeJoinColumns, TimeJoinSpec, filters_on_left, key_named, keys_of_condition,
 };

@@ -1,10 +1,11 @@
-//! The common type of numbers: DOUBLE if one of them is DOUBLE, as in PostgreSQL.
+//! The common type of numbers, DOUBLE if one of them is DOUBLE, and of times, as in PostgreSQL.
 //!
 //! Workaround for DataFusion 55: beside a DECIMAL, DataFusion converts a DOUBLE to a DECIMAL of 15 digits after the point,
 //! where 1e-20 is 0 and NaN is an error (DF-77). Until its analyzer has run, a CASE and a UNION also have the type of
 //! their first part (DF-78). These functions cast the parts before, so that every expression around them has its final
 //! type. Literals with a point are no DOUBLE values here: beside a DECIMAL they are exact ([`super::exact_numbers`]).
 
+use super::time_choices;
 use crate::decimal::{Decimal, as_decimal_type};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue, TableReference};
@@ -89,6 +90,32 @@ pub(super) fn with_double_elements(args: &[Expr], schema: &DFSchema) -> Option<V
     (has_arrays && has_decimals && has_doubles).then(|| args.iter().zip(types).map(double).collect())
 }
 
+/// Casts the operands of `array || array` and `array || number` to one type of elements, if that is DECIMAL or DOUBLE.
+///
+/// DataFusion finds no common type of a DECIMAL and another type of numbers here.
+pub(super) fn with_common_elements(left: Expr, right: Expr, schema: &DFSchema) -> DFResult<(Expr, Expr)> {
+    let (own, other) = (left.get_type(schema)?, right.get_type(schema)?);
+    let has_lists = [&own, &other].iter().any(|data_type| matches!(data_type, DataType::List(_)));
+    let (a, b) = (leaf(&own), leaf(&other));
+    if !has_lists || a == b || !a.is_numeric() || !b.is_numeric() || !a.is_decimal() && !b.is_decimal() {
+        return Ok((left, right));
+    }
+    // A literal with a point beside decimals is a decimal.
+    let exact = |side: &Expr, data_type: &DataType| match side {
+        Expr::Literal(value @ ScalarValue::Float64(Some(_)), _) => Decimal::from_scalar(value)
+            .and_then(Decimal::constant)
+            .map_or(data_type.clone(), |number| number.data_type()),
+        _ => data_type.clone(),
+    };
+    let (a, b) = (exact(&left, a), exact(&right, b));
+    let Some(common) = common_type(&a, &b).or_else(|| type_union_coercion(&a, &b)) else { return Ok((left, right)) };
+    let with_elements = |side: Expr, data_type: DataType| match data_type {
+        DataType::List(_) => Ok(cast(side, with_leaf(&data_type, common.clone()))),
+        _ => number_as(&side, &common, schema),
+    };
+    Ok((with_elements(left, own)?, with_elements(right, other)?))
+}
+
 /// Returns the type of the innermost elements of an array type, or the type itself.
 fn leaf(data_type: &DataType) -> &DataType {
     match data_type {
@@ -131,7 +158,7 @@ pub(super) fn type_results(case: &mut Case, schema: &DFSchema) -> DFResult<bool>
 }
 
 /// Returns a number as another type, NULL as it is.
-fn number_as(expr: &Expr, to: &DataType, schema: &DFSchema) -> DFResult<Expr> {
+pub(super) fn number_as(expr: &Expr, to: &DataType, schema: &DFSchema) -> DFResult<Expr> {
     let own = expr.get_type(schema)?;
     Ok(match expr {
         _ if own == *to || own.is_null() => expr.clone(),
@@ -140,8 +167,8 @@ fn number_as(expr: &Expr, to: &DataType, schema: &DFSchema) -> DFResult<Expr> {
     })
 }
 
-/// Returns the two members of a set operation with numbers of the same types in their columns; `by_name` relates the
-/// columns by their names.
+/// Returns the two members of a set operation with numbers and times of the same types in their columns; `by_name` relates
+/// the columns by their names.
 pub(crate) fn typed_members(
     left: LogicalPlan,
     right: LogicalPlan,
@@ -164,22 +191,56 @@ pub(crate) fn members_have_fractions(left: &LogicalPlan, right: &LogicalPlan, by
     })
 }
 
-/// Returns a value and the rows of a sub-query that it is compared with, both as doubles if one is DECIMAL and the
-/// other DOUBLE.
+/// Returns a value and the rows of a sub-query that it is compared with, both of the type of the comparison.
 pub(crate) fn typed_comparison(value: Expr, schema: &DFSchema, rows: LogicalPlan) -> DFResult<(Expr, LogicalPlan)> {
     let (own, theirs) = (value.get_type(schema)?, rows.schema().field(0).data_type().clone());
-    if own.is_decimal() && theirs.is_floating() {
-        return Ok((as_double(&value, schema), rows));
+    // A literal takes the type of the rows.
+    let is_literal = matches!(value, Expr::Literal(..)) && theirs.is_decimal();
+    match compared_type(&own, &theirs).filter(|_| !is_literal) {
+        Some(both) => Ok((number_as(&value, &both, schema)?, cast_columns(rows, &[Some(both)])?)),
+        None => Ok((value, rows)),
     }
-    if !own.is_floating() || !theirs.is_decimal() || matches!(value, Expr::Literal(..)) {
-        return Ok((value, rows));
-    }
-    Ok((value, cast_columns(rows, &[Some(DataType::Float64)])?))
 }
 
-/// Returns true for a DECIMAL and a DOUBLE, whose common type is DOUBLE.
-pub(crate) fn has_decimal_and_double(a: &DataType, b: &DataType) -> bool {
-    a.is_decimal() && b.is_floating() || a.is_floating() && b.is_decimal()
+/// Returns the common type of a DECIMAL and a DOUBLE, or of a DATE and a TIMESTAMP; `None` for other types, whose common
+/// type DataFusion finds.
+pub(crate) fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    if a.is_decimal() && b.is_floating() || a.is_floating() && b.is_decimal() {
+        return Some(DataType::Float64);
+    }
+    match [a, b].contains(&&DataType::Date32) {
+        true => time_choices::type_of_dates([a, b].into_iter()),
+        false => None,
+    }
+}
+
+/// Returns the type in which a number of one type is compared with a number of another; `None` for the common type.
+///
+/// PostgreSQL compares a REAL beside another type of numbers as DOUBLE, which has the digits of both.
+pub(crate) fn compared_type(a: &DataType, b: &DataType) -> Option<DataType> {
+    let is_exact = |data_type: &DataType| data_type.is_signed_integer() || data_type.is_decimal();
+    match (a, b) {
+        (DataType::Float32, other) | (other, DataType::Float32) if is_exact(other) => Some(DataType::Float64),
+        _ if a.is_numeric() && b.is_numeric() => common_type(a, b),
+        _ => None,
+    }
+}
+
+/// Returns true if a REAL and an integer are compared as DOUBLE.
+///
+/// A constant that a REAL can be equal to is compared as a REAL, so that scans can prune by it.
+pub(super) fn is_real_and_integer(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
+    let is_real = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| data_type == DataType::Float32);
+    let is_integer = |expr: &Expr| expr.get_type(schema).is_ok_and(|t| t.is_signed_integer()) && !is_single(expr);
+    is_real(left) && is_integer(right) || is_integer(left) && is_real(right)
+}
+
+/// Returns true for a constant integer of at most 24 bits, which every REAL near it can represent.
+fn is_single(expr: &Expr) -> bool {
+    const MAX: i64 = 1 << f32::MANTISSA_DIGITS;
+    let Expr::Literal(value, _) = expr else { return false };
+    let long = if value.data_type().is_signed_integer() { value.cast_to(&DataType::Int64) } else { return false };
+    matches!(long, Ok(ScalarValue::Int64(Some(v))) if (-MAX..=MAX).contains(&v))
 }
 
 /// Returns true for the types of numbers with a fraction.
@@ -225,11 +286,12 @@ pub(super) fn typed_union(union: &Union) -> DFResult<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Union(Union { inputs, schema: Arc::new(schema) })))
 }
 
-/// Returns a schema whose numbers have the types of another schema.
+/// Returns a schema whose numbers and times have the types of another schema.
 fn numbers_as(schema: &DFSchema, types: &DFSchema) -> DFResult<DFSchema> {
     let retyped = |((table, field), new): ((Option<&TableReference>, &FieldRef), &FieldRef)| {
-        let are_numbers = field.data_type().is_numeric() && new.data_type().is_numeric();
-        let field = match are_numbers && field.data_type() != new.data_type() {
+        let (own, other) = (field.data_type(), new.data_type());
+        let is_alike = own.is_numeric() && other.is_numeric() || own.is_temporal() && other.is_temporal();
+        let field = match is_alike && own != other {
             true => Arc::new(field.as_ref().clone().with_data_type(new.data_type().clone())),
             false => field.clone(),
         };
@@ -239,13 +301,16 @@ fn numbers_as(schema: &DFSchema, types: &DFSchema) -> DFResult<DFSchema> {
     DFSchema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// Returns the type that numbers of two columns are cast to; `None` if the columns have the same type.
+/// Returns the type that numbers or times of two columns are cast to; `None` if the columns have the same type.
 ///
 /// DOUBLE literals are ignored: `2.5` takes the type of a DECIMAL in the other plan.
 fn common_of_columns((left, a): (&LogicalPlan, usize), (right, b): (&LogicalPlan, usize)) -> Option<DataType> {
     let (own, other) = (left.schema().field(a).data_type(), right.schema().field(b).data_type());
-    if own == other || !own.is_numeric() || !other.is_numeric() {
+    if own == other {
         return None;
+    }
+    if !own.is_numeric() || !other.is_numeric() {
+        return common_type(own, other);
     }
     let is_double = |plan, at, data_type: &DataType| data_type.is_floating() && !is_constant(plan, at);
     if (own.is_decimal() || other.is_decimal()) && (is_double(left, a, own) || is_double(right, b, other)) {
@@ -307,7 +372,7 @@ fn cast_columns(plan: LogicalPlan, types: &[Option<DataType>]) -> DFResult<Logic
 }
 
 /// Casts columns of a plan, in a projection above it, to the types that are given.
-pub(crate) fn cast_above(plan: LogicalPlan, types: &[Option<DataType>]) -> DFResult<LogicalPlan> {
+fn cast_above(plan: LogicalPlan, types: &[Option<DataType>]) -> DFResult<LogicalPlan> {
     let fields = plan.schema().fields().iter();
     if fields.zip(types).all(|(field, to)| to.as_ref().is_none_or(|to| to == field.data_type())) {
         return Ok(plan);
@@ -323,13 +388,20 @@ pub(crate) fn cast_above(plan: LogicalPlan, types: &[Option<DataType>]) -> DFRes
     LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
-/// Returns the number of a finite constant of type DOUBLE, such as `0.07::float8`.
-pub(super) fn constant_double(expr: &Expr) -> Option<Decimal> {
-    let Expr::Cast(Cast { expr: inner, field }) = expr else { return None };
-    match inner.as_ref() {
-        Expr::Literal(ScalarValue::Float64(Some(value)), _) if *field.data_type() == DataType::Float64 => {
-            Decimal::from_double(*value)
+/// Returns the value of a constant of type DOUBLE, such as `0.07::float8`.
+pub(super) fn constant_double(cast: &Cast) -> Option<f64> {
+    match cast.expr.as_ref() {
+        Expr::Literal(ScalarValue::Float64(Some(value)), _) if *cast.field.data_type() == DataType::Float64 => {
+            Some(*value)
         }
+        _ => None,
+    }
+}
+
+/// Returns the number of a finite constant of type DOUBLE.
+pub(super) fn constant_number(expr: &Expr) -> Option<Decimal> {
+    match expr {
+        Expr::Cast(cast) => constant_double(cast).and_then(Decimal::from_double),
         _ => None,
     }
 }

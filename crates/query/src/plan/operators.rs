@@ -4,12 +4,13 @@
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
 use super::literals::{text_as, with_text};
+use super::number_types::with_common_elements;
 use crate::door;
 use crate::functions::guarded::array_has_any;
 use crate::functions::value_texts::BYTES_TOGETHER;
 use crate::functions::{array_operator, bit_shifts, ipv4, json, lengths, scalar_named};
 use datafusion::arrow::datatypes::{DataType, IntervalUnit};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast, lit};
@@ -46,7 +47,8 @@ impl ExprPlanner for Operators {
         let expr = with_wide_reals(expr, schema);
         if is_comparison(&expr.op) {
             let RawBinaryExpr { op, left, right } = expr;
-            let (left, right) = (text_as(left.clone(), &right, schema)?, text_as(right, &left, schema)?);
+            let left = text_as(left, &right, schema)?;
+            let right = text_as(right, &left, schema)?;
             return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
         }
         if expr.op == BinaryOperator::StringConcat {
@@ -102,6 +104,7 @@ fn together(expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawB
         return Ok(PlannerResult::Planned(expr.right));
     }
     let RawBinaryExpr { op, left, right } = expr;
+    let (left, right) = with_common_elements(left, right, schema)?;
     let is_typed = |side: &Expr| is_list(side) || are_bytes(side);
     let (left, right) = match (is_typed(&left), is_typed(&right)) {
         (false, true) => (text_as(left, &right, schema)?, right),
@@ -145,32 +148,18 @@ fn shifted(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
 
 /// A REAL beside an integer or a DECIMAL computes in DOUBLE, which has the digits of both.
 fn with_wide_reals(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
-    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
-    let is_comparison = matches!(expr.op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
-    if !is_comparison && !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
+    use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
+    if !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
         return expr;
     }
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else { return expr };
     let is_exact = |t: &DataType| t.is_signed_integer() || t.is_decimal();
-    let other = match (&left, &right) {
-        (DataType::Float32, other) if is_exact(other) => &expr.right,
-        (other, DataType::Float32) if is_exact(other) => &expr.left,
+    match (&left, &right) {
+        (DataType::Float32, other) | (other, DataType::Float32) if is_exact(other) => {}
         _ => return expr,
-    };
-    // A constant that a REAL can be equal to is compared as a REAL, so that scans can prune by it.
-    if is_comparison && is_single(other) {
-        return expr;
     }
     let wide = |e: Expr| cast(e, DataType::Float64);
     RawBinaryExpr { left: wide(expr.left), right: wide(expr.right), op: expr.op }
-}
-
-/// Returns true for a constant integer of at most 24 bits, which every REAL near it can represent.
-fn is_single(expr: &Expr) -> bool {
-    const MAX: i64 = 1 << f32::MANTISSA_DIGITS;
-    let Expr::Literal(value, _) = expr else { return false };
-    let long = if value.data_type().is_signed_integer() { value.cast_to(&DataType::Int64) } else { return false };
-    matches!(long, Ok(ScalarValue::Int64(Some(v))) if (-MAX..=MAX).contains(&v))
 }
 
 /// `ts + 1000000`: a timestamp moved by so many of its units.

@@ -1,6 +1,6 @@
 //! Tables of a FROM clause that are ours to plan: the clauses that [`crate::dialect`] made relations of.
 
-use super::{latest_on, pivot, sample_by, time_join, using, window_join};
+use super::{latest_on, sample_by, time_join, using, window_join};
 use crate::dialect::{Relation, nest, relation};
 use crate::{Error, Result, door};
 use chrono::{DateTime, Utc};
@@ -36,14 +36,6 @@ impl RelationPlanner for TimeRelations {
             Ok(Relation::TimeJoin(joins)) => planned(time_join::plan(*joins, context)?, None),
             Ok(Relation::MergedJoin(joins)) => planned(using::plan(*joins, context)?, None),
             Ok(Relation::WindowJoin(select)) => planned(window_join::plan(*select, context)?, None),
-            Ok(Relation::Pivot(mut pivot)) => {
-                let alias = pivot.alias.take();
-                planned(pivot::plan(*pivot, context)?, alias)
-            }
-            Ok(Relation::Unpivot(mut unpivot)) => {
-                let alias = unpivot.alias.take();
-                planned(pivot::unpivoted(*unpivot, context)?, alias)
-            }
             // As in PostgreSQL: `generate_series(1, 3) AS i` has a column `i`.
             Err(TableFactor::Table { name, alias: Some(mut alias), args: Some(args), .. })
                 if alias.columns.is_empty() && ["generate_series", "range"].contains(&name.to_string().as_str()) =>
@@ -147,7 +139,7 @@ pub(super) fn time_named(plan: &LogicalPlan, name: &str) -> Result<Column> {
 
 /// The column that rows of a plan are in the time of: the one named by `TIMESTAMP(…)`, the one a sub-query is ordered
 /// by, the designated timestamp of its first table, or the only timestamp there is.
-pub(super) fn time_of(plan: &LogicalPlan, clause: &str) -> Result<Column> {
+pub(crate) fn time_of(plan: &LogicalPlan, clause: &str) -> Result<Column> {
     let schema = plan.schema();
     let find = |is: &dyn Fn(&datafusion::arrow::datatypes::FieldRef) -> bool| {
         schema.iter().find(|(_, field)| is(field)).map(Column::from)

@@ -184,22 +184,11 @@ fn malformed() -> Error {
 }
 
 /// The buckets of a clause whose rows are nothing but groups of rows of their own times: the calendar's, none filled.
-pub(crate) fn fixed_buckets(arguments: &[ast::Expr], unit: TimeUnit) -> Result<Buckets> {
-    let [length, from, to, kind, zone, offset, fills @ ..] = arguments else {
-        return Err(malformed());
-    };
-    if !is_null(from) || !is_null(to) || text(kind).as_deref() == Some("first") {
-        return Err(Error::invalid(
-            "the SAMPLE BY of a materialized view is aligned to the calendar, without FROM and TO",
-        ));
-    }
-    if !fills.iter().all(|fill| word(fill).as_deref() == Some("none")) {
-        return Err(Error::invalid("the SAMPLE BY of a materialized view cannot FILL: fill when you select from it"));
-    }
+pub(crate) fn fixed_buckets(length: &str, zone: Option<&str>, offset: Option<&str>, unit: TimeUnit) -> Result<Buckets> {
     Ok(Buckets {
-        stride: stride(text(length).as_deref().unwrap_or_default())?,
-        zone: text(zone).as_deref().map_or(Ok(Zone::UTC), time_zone)?,
-        offset_s: text(offset).as_deref().map_or(Ok(0), offset_seconds)?,
+        stride: stride(length)?,
+        zone: zone.map_or(Ok(Zone::UTC), time_zone)?,
+        offset_s: offset.map_or(Ok(0), offset_seconds)?,
         origin: None,
         unit,
     })

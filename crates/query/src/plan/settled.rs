@@ -65,6 +65,8 @@ const BY_ORDER: &[&str] = &[
     "last_not_null",
     json_agg::JSON_AGG,
     json_agg::JSON_OBJECT_AGG,
+    json_agg::JSONB_AGG,
+    json_agg::JSONB_OBJECT_AGG,
 ];
 
 /// Aggregates to which one NaN is as good as another.

@@ -5,6 +5,10 @@
 //! each that it stands in, so that its time grows with the third power of their levels; and so it does with the number of
 //! tables that are joined. All of it is counted here from the syntax tree, in time that grows with its size alone.
 
+mod tree;
+
+pub(crate) use tree::size_of_tree;
+
 use crate::dialect;
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Select, Visitor};

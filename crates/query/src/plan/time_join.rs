@@ -102,6 +102,18 @@ impl TimeJoin {
         Ok(TimeJoin { left, right, times: (of_left, of_right), spec })
     }
 
+    /// Returns an ASOF JOIN by a column of the left side.
+    pub fn by(left: LogicalPlan, right: LogicalPlan, of_left: Column, name: &str) -> Result<TimeJoin> {
+        let of_right = time_of(&right, &format!("the right side of {name}"))?;
+        let spec = TimeJoinSpec { kind: Kind::Asof, tolerance: None };
+        Ok(TimeJoin { left, right, times: (of_left, of_right), spec })
+    }
+
+    /// Returns the time of the right rows, which is NULL where a left row has none.
+    pub fn right_time(&self) -> Column {
+        self.times.1.clone()
+    }
+
     /// Returns the plan of the join.
     pub fn on(self, keys: Keys) -> Result<LogicalPlan> {
         let Keys { equal, equal_or_null, of_right } = keys;

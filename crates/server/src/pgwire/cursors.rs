@@ -124,7 +124,7 @@ impl Session<'_> {
             let prepared = portal.prepared.clone();
             let parameters = std::mem::take(&mut portal.parameters);
             if let Response::Rows(rows) = self.start(&prepared.sql, prepared.text(), parameters).await? {
-                portal.state = State::Rows(Running::new(rows, prepared.columns()));
+                portal.state = State::Rows(prepared.running(rows));
             }
         }
         let held = self.held(0)?;

@@ -251,7 +251,7 @@ impl Session<'_> {
                     self.changed(tag, rows);
                     return Ok(());
                 }
-                Response::Rows(rows) => portal.state = State::Rows(Running::new(rows, prepared.columns())),
+                Response::Rows(rows) => portal.state = State::Rows(prepared.running(rows)),
             }
         }
         let max = if rows_max == 0 { u64::MAX } else { u64::from(rows_max) };

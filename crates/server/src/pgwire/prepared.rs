@@ -11,7 +11,7 @@ use super::types::{self, Column};
 use crate::budget::Share;
 use std::sync::OnceLock;
 use tidalite::types::pg_type;
-use tidalite::{Described, Parameter};
+use tidalite::{Described, Parameter, Rows};
 
 /// A statement that can be bound to values many times.
 pub struct Prepared {
@@ -58,6 +58,13 @@ impl What {
 }
 
 impl Prepared {
+    /// Returns the rows of an execution; their columns were announced if the statement was described.
+    pub fn running(&self, rows: Rows) -> Running {
+        let is_pivot = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("pivot"));
+        let has_pivot = tokens(&self.sql).any(|(_, token)| is_pivot(token));
+        Running { has_pivot, ..Running::new(rows, self.columns()) }
+    }
+
     /// What is run.
     pub fn text(&self) -> &str {
         self.plainer.as_deref().unwrap_or(&self.sql)

@@ -6,7 +6,7 @@
 
 use super::numeric::{push_binary, push_decimal, push_f32, push_f64};
 use super::types::Column;
-use crate::digits::{push_clock, push_day, push_fraction, push_hex, push_i64, push_uuid};
+use crate::digits::{push_clock, push_day, push_fraction, push_i64, push_uuid};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, ListArray, StringViewArray,
 };
@@ -21,6 +21,7 @@ use std::io::Write;
 use std::sync::Arc;
 use tidalite::types::Interval;
 use tidalite::types::pg_type::{self, PgType};
+use tidalite::types::text::push_hex;
 use tidalite::types::time::civil_from_days;
 use tidalite::{Error, ErrorKind, Result, TimeZone};
 

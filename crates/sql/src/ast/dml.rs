@@ -1,6 +1,7 @@
 //! INSERT, UPDATE, DELETE, MERGE.
 
 use super::{Alias, Expr, Ident, ObjectName, Query, Relation, SelectItem, TableRef, With};
+use crate::Span;
 
 /// INSERT.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,8 @@ pub struct OnConflict {
     pub constraint: Option<Ident>,
     /// Action for rows whose keys already exist.
     pub action: ConflictAction,
+    /// Position in the statement text.
+    pub span: Span,
 }
 
 /// Action for rows whose keys already exist.

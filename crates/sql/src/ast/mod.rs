@@ -4,7 +4,8 @@
 //! of the statement; code that compares names folds the case.
 //!
 //! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`],
-//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`statement`]; [`walk`].
+//! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`statement`];
+//! [`walk`] and [`walk_mut`].
 
 pub mod admin;
 pub mod copy;
@@ -24,6 +25,7 @@ pub mod time_series;
 pub mod types;
 pub mod view;
 pub mod walk;
+pub mod walk_mut;
 
 pub use admin::{Admin, Backup, CheckTarget, Show};
 pub use copy::{Copy, CopyDirection, CopyOption, CopySource, CopyTarget};

@@ -16,10 +16,26 @@ pub trait Visitor {
     fn expr(&mut self, _expr: &Expr) -> bool {
         true
     }
+
+    /// Receives an expression after its operands.
+    fn leave_expr(&mut self, _expr: &Expr) {}
+
+    /// Receives a query.
+    fn query(&mut self, _query: &Query) {}
+
+    /// Receives a query after its parts.
+    fn leave_query(&mut self, _query: &Query) {}
+
+    /// Receives a SELECT.
+    fn select(&mut self, _select: &Select) {}
+
+    /// Receives a SELECT after its clauses.
+    fn leave_select(&mut self, _select: &Select) {}
 }
 
 /// Walks over a query. WITH queries that change rows are skipped.
 pub fn query(query: &Query, visitor: &mut dyn Visitor) {
+    visitor.query(query);
     for declaration in &query.declare {
         expr(&declaration.value, visitor);
     }
@@ -39,6 +55,7 @@ pub fn query(query: &Query, visitor: &mut dyn Visitor) {
         Some(Limit::Range { lo, hi }) => exprs([lo, hi], visitor),
         None => {}
     }
+    visitor.leave_query(query);
 }
 
 fn body(body: &Body, visitor: &mut dyn Visitor) {
@@ -54,6 +71,7 @@ fn body(body: &Body, visitor: &mut dyn Visitor) {
 }
 
 fn select(select: &Select, visitor: &mut dyn Visitor) {
+    visitor.select(select);
     if let Some(Distinct::On(keys)) = &select.distinct {
         exprs(keys, visitor);
     }
@@ -77,6 +95,7 @@ fn select(select: &Select, visitor: &mut dyn Visitor) {
     exprs(&select.having, visitor);
     select.windows.iter().for_each(|named| window(&named.spec, visitor));
     exprs(&select.qualify, visitor);
+    visitor.leave_select(select);
 }
 
 fn select_item(item: &SelectItem, visitor: &mut dyn Visitor) {
@@ -189,9 +208,13 @@ fn exprs<'a>(list: impl IntoIterator<Item = &'a Expr>, visitor: &mut dyn Visitor
 
 /// Walks over an expression.
 pub fn expr(value: &Expr, visitor: &mut dyn Visitor) {
-    if !visitor.expr(value) {
-        return;
+    if visitor.expr(value) {
+        operands(value, visitor);
     }
+    visitor.leave_expr(value);
+}
+
+fn operands(value: &Expr, visitor: &mut dyn Visitor) {
     match &value.kind {
         ExprKind::Column(_)
         | ExprKind::Literal(_)

@@ -1,7 +1,7 @@
 //! Infix operators and their precedence.
 //!
-//! The precedence follows PostgreSQL with two exceptions: `->` and `->>` have higher precedence than `*`, and
-//! comparisons may be chained.
+//! The precedence follows PostgreSQL with three exceptions: `->` and `->>` have higher precedence than `*`, comparisons
+//! may be chained, and `<<`, `&`, `^` (exclusive or), `|` have decreasing precedence, as in QuestDB.
 
 use super::{Parser, Result, precedence};
 use crate::ast::{BinaryOperator, Expr, ExprKind, IsTest, LikeKind, QuantifiedSet, Quantifier};
@@ -269,7 +269,7 @@ impl Parser<'_> {
 
 /// Returns the operator of a symbol and its precedence.
 fn binary(symbol: Symbol) -> Option<(BinaryOperator, u8)> {
-    use precedence::{ARROW, COMPARISON, OTHER, POWER, PRODUCT, SUM};
+    use precedence::{ARROW, BIT_AND, BIT_XOR, COMPARISON, OTHER, POWER, PRODUCT, SHIFT, SUM};
     Some(match symbol {
         Symbol::Plus => (B::Add, SUM),
         Symbol::Minus => (B::Subtract, SUM),
@@ -277,7 +277,7 @@ fn binary(symbol: Symbol) -> Option<(BinaryOperator, u8)> {
         Symbol::Slash => (B::Divide, PRODUCT),
         Symbol::DoubleSlash => (B::IntegerDivide, PRODUCT),
         Symbol::Percent => (B::Modulo, PRODUCT),
-        Symbol::Caret | Symbol::DoubleStar => (B::Power, POWER),
+        Symbol::DoubleStar => (B::Power, POWER),
         Symbol::Equal | Symbol::DoubleEqual => (B::Equal, COMPARISON),
         Symbol::NotEqual | Symbol::NotEqualC => (B::NotEqual, COMPARISON),
         Symbol::Less => (B::Less, COMPARISON),
@@ -286,11 +286,11 @@ fn binary(symbol: Symbol) -> Option<(BinaryOperator, u8)> {
         Symbol::GreaterEqual => (B::GreaterEqual, COMPARISON),
         Symbol::NullSafeEqual => (B::NullSafeEqual, COMPARISON),
         Symbol::Concat => (B::Concat, OTHER),
-        Symbol::Ampersand => (B::BitAnd, OTHER),
+        Symbol::Ampersand => (B::BitAnd, BIT_AND),
         Symbol::Pipe => (B::BitOr, OTHER),
-        Symbol::Hash => (B::BitXor, OTHER),
-        Symbol::ShiftLeft => (B::ShiftLeft, OTHER),
-        Symbol::ShiftRight => (B::ShiftRight, OTHER),
+        Symbol::Caret | Symbol::Hash => (B::BitXor, BIT_XOR),
+        Symbol::ShiftLeft => (B::ShiftLeft, SHIFT),
+        Symbol::ShiftRight => (B::ShiftRight, SHIFT),
         Symbol::Arrow => (B::Arrow, ARROW),
         Symbol::LongArrow => (B::LongArrow, ARROW),
         Symbol::PathArrow => (B::PathArrow, ARROW),

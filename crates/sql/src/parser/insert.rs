@@ -3,7 +3,7 @@
 use super::expected::NameKind;
 use super::{Parser, Result};
 use crate::ast::{Assignment, ConflictAction, Expr, ExprKind, Insert, InsertBatch, InsertSource, OnConflict, With};
-use crate::{Keyword, Symbol, TokenKind};
+use crate::{Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
 
 impl Parser<'_> {
@@ -29,7 +29,8 @@ impl Parser<'_> {
             self.may_be(&[K::Values, K::Select, K::With, K::From, K::Table]);
             return Err(self.expected("VALUES or a query"));
         };
-        let conflict = if self.eat_all(&[K::On, K::Conflict]) { Some(self.on_conflict()?) } else { None };
+        let start = self.start();
+        let conflict = if self.eat_all(&[K::On, K::Conflict]) { Some(self.on_conflict(start)?) } else { None };
         let returning = self.returning()?;
         Ok(Insert { with, batch, table, alias, columns, source, conflict, returning })
     }
@@ -50,8 +51,8 @@ impl Parser<'_> {
         Ok(Some(InsertBatch::Rows(rows)))
     }
 
-    /// Parses `[(keys)] DO NOTHING | DO UPDATE SET …`, after ON CONFLICT.
-    fn on_conflict(&mut self) -> Result<OnConflict> {
+    /// Parses `[(keys)] DO NOTHING | DO UPDATE SET …`, after ON CONFLICT, which begins at `start`.
+    fn on_conflict(&mut self, start: Span) -> Result<OnConflict> {
         let constraint = if self.eat_all(&[K::On, K::Constraint]) {
             Some(self.name(NameKind::Other, "a constraint")?)
         } else {
@@ -64,12 +65,14 @@ impl Parser<'_> {
         };
         self.expect(K::Do)?;
         if self.eat(K::Nothing) {
-            return Ok(OnConflict { keys, constraint, action: ConflictAction::Nothing });
+            let span = self.since(start);
+            return Ok(OnConflict { keys, constraint, action: ConflictAction::Nothing, span });
         }
         self.expect_all(&[K::Update, K::Set])?;
         let assignments = self.list(Self::assignment)?;
         let selection = if self.eat(K::Where) { Some(self.expr()?) } else { None };
-        Ok(OnConflict { keys, constraint, action: ConflictAction::Update { assignments, selection } })
+        let (action, span) = (ConflictAction::Update { assignments, selection }, self.since(start));
+        Ok(OnConflict { keys, constraint, action, span })
     }
 
     /// Parses `column = value`, `(a, b) = (x, y)`.

@@ -39,14 +39,16 @@ impl Parser<'_> {
         };
         let condition = if self.eat(K::And) { Some(self.expr()?) } else { None };
         self.expect(K::Then)?;
-        Ok(MergeClause { matched, by_source, condition, action: self.merge_action()? })
+        Ok(MergeClause { matched, by_source, condition, action: self.merge_action(matched || by_source)? })
     }
 
-    fn merge_action(&mut self) -> Result<MergeAction> {
+    /// Parses the action of a clause; only a clause for rows of the target can change rows.
+    fn merge_action(&mut self, has_target: bool) -> Result<MergeAction> {
         if self.eat_all(&[K::Do, K::Nothing]) {
             return Ok(MergeAction::Nothing);
         }
-        match self.eat_any(&[K::Update, K::Delete, K::Insert]) {
+        let actions: &[Keyword] = if has_target { &[K::Update, K::Delete] } else { &[K::Insert] };
+        match self.eat_any(actions) {
             Some(K::Update) => {
                 self.expect(K::Set)?;
                 Ok(MergeAction::Update(self.list(Self::assignment)?))
@@ -61,7 +63,8 @@ impl Parser<'_> {
                 self.sees_symbol(Symbol::LeftParen);
                 Ok(MergeAction::Insert { columns, values: self.in_parens(Self::expr)? })
             }
-            None => Err(self.expected("UPDATE, DELETE, INSERT or DO NOTHING")),
+            None if has_target => Err(self.expected("UPDATE, DELETE or DO NOTHING")),
+            None => Err(self.expected("INSERT or DO NOTHING")),
         }
     }
 }

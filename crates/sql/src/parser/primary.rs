@@ -292,7 +292,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.bump();
-        let value = match is_value {
+        let value = match is_value && !self.is_text(first - 1) {
             true => self.climb(precedence::SUM + 1)?,
             false => self.climb(precedence::COLLATE + 1)?,
         };

@@ -37,6 +37,12 @@ pub(super) fn skipped(session: &Session, command: &Command) -> Option<Notice> {
             let message = format!("column \"{column}\" of relation \"{table}\" already exists, skipping");
             is_present.then_some(Notice { code: DUPLICATE_COLUMN, message })
         }
+        Command::DropColumn { table, column, if_exists: true } => {
+            let found = find(table)?;
+            let is_missing = !found.schema.columns.iter().any(|known| same_name(&known.name, column));
+            let message = format!("column \"{column}\" of relation \"{table}\" does not exist, skipping");
+            is_missing.then_some(Notice { code: SUCCESSFUL_COMPLETION, message })
+        }
         _ => None,
     }
 }

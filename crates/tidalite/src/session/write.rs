@@ -47,7 +47,7 @@ pub(super) async fn insert(session: &Session, insert: Insert, cancel: &CancelTok
     } else {
         sink.has_keys = !table.schema.dedup.is_empty();
     }
-    if let Some(rows) = insert.query.literal_rows(&types) {
+    if let Some(rows) = insert.query.constant_rows(&types) {
         let targets = checked(&insert, &table.schema, &named, rows.num_columns())?;
         sink.push(to_batch(&rows, &insert.table, targets, 0)?).await?;
     } else {

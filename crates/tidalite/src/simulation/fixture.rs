@@ -140,7 +140,7 @@ impl Writer {
         self.rows("in the log only", &some, 10, START, 3600 * SECOND);
         self.change(Change::Command(Command::DropTable { table: "dropped".into(), if_exists: false }));
         let column = "DOUBLE".to_owned();
-        self.change(Change::Command(Command::DropColumn { table: "renamed".into(), column }));
+        self.change(Change::Command(Command::DropColumn { table: "renamed".into(), column, if_exists: false }));
     }
 }
 

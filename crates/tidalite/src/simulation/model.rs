@@ -257,7 +257,7 @@ impl Model {
                 table.schema.push(column, *column_type, false)?;
                 table.widen();
             }
-            Command::DropColumn { table, column } => {
+            Command::DropColumn { table, column, .. } => {
                 let table = self.table(table)?;
                 let at = table.schema.find(column).ok_or(ErrorKind::NotFound)?;
                 let ColumnModel { is_designated, is_key, .. } = table.schema.columns[at];

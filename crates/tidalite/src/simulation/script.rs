@@ -307,7 +307,7 @@ impl Script {
                 Command::AddColumn { table, column, column_type, if_not_exists: self.rng.bool() }
             }
             10 if self.rng.u32(..4) == 0 => Command::SetDedup { table, keys: Vec::new() },
-            10 => Command::DropColumn { table, column: self.column().0 },
+            10 => Command::DropColumn { table, column: self.column().0, if_exists: false },
             11 | 12 => {
                 let (column, column_type) = self.column();
                 Command::RenameColumn { table, column, to: self.column_name(column_type) }

@@ -170,3 +170,42 @@ fn what_does_not_fit_names_its_row_and_column() {
     );
     assert_eq!(refused(vec!["{"], ColumnType::Json).split(':').next(), Some("invalid input for type JSON"));
 }
+
+/// The codes are those of PostgreSQL for the same values.
+#[test]
+fn errors_of_a_row_keep_their_codes() {
+    use tidalite_types::SqlState;
+    let code = |array: ArrayRef, column_type| {
+        let rows = RecordBatch::try_from_iter([("x", array)]).expect("one column");
+        let target = Target { name: "c".to_owned(), column_type, is_designated: false };
+        to_batch(&rows, "t", &[target], 0).expect_err("refused").code
+    };
+    let text = |value: &str| Arc::new(datafusion::arrow::array::StringArray::from(vec![value])) as ArrayRef;
+    assert_eq!(code(text("2024-02-30"), ColumnType::Date), Some(SqlState::DATETIME_FIELD_OVERFLOW));
+    let micros = ColumnType::Timestamp(TimeUnit::Micros);
+    assert_eq!(code(text("2024-13-01T00:00:00"), micros), Some(SqlState::DATETIME_FIELD_OVERFLOW));
+    assert_eq!(code(text("infinity"), micros), Some(SqlState::FEATURE_NOT_SUPPORTED));
+    assert_eq!(code(text("x"), ColumnType::Uuid), Some(SqlState::INVALID_TEXT_REPRESENTATION));
+    assert_eq!(code(text(&"[".repeat(300)), ColumnType::Json), Some(SqlState::PROGRAM_LIMIT_EXCEEDED));
+    assert_eq!(code(text(&"[".repeat(300)), ColumnType::Jsonb), Some(SqlState::PROGRAM_LIMIT_EXCEEDED));
+    assert_eq!(code(text("{"), ColumnType::Jsonb), Some(SqlState::INVALID_TEXT_REPRESENTATION));
+}
+
+#[test]
+fn numbers_that_a_column_would_change_are_refused() {
+    let refused = |array: ArrayRef, column_type| {
+        let rows = RecordBatch::try_from_iter([("x", array)]).expect("one column");
+        let target = Target { name: "c".to_owned(), column_type, is_designated: false };
+        to_batch(&rows, "t", &[target], 0).expect_err("refused").to_string()
+    };
+    // The nearest double of 9007199254740993.5 is a whole number.
+    let decimals = datafusion::arrow::array::Decimal128Array::from(vec![90_071_992_547_409_935_i128]);
+    let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(20, 1).expect("a decimal type"));
+    let error = refused(decimals, ColumnType::Long);
+    assert!(error.starts_with("invalid input for type LONG: \"9007199254740993.5\""), "{error}");
+    for value in [1e-60, -1e-60, 1e60] {
+        let doubles: ArrayRef = Arc::new(datafusion::arrow::array::Float64Array::from(vec![value]));
+        let error = refused(doubles, ColumnType::Float);
+        assert!(error.contains("is out of range for type FLOAT"), "{error}");
+    }
+}

@@ -1,7 +1,8 @@
 //! `rnd_double_array(dims [, null_rate [, greatest_length]])` and `rnd_double_array(dims, null_rate, 0, length, …)`.
 
 use super::{Arguments, Dice};
-use crate::functions::shapes::{ELEMENTS_MAX, Shaped, column_of, count, too_large};
+use crate::functions::guarded::too_large;
+use crate::functions::shapes::{ELEMENTS_MAX, Shaped, column_of, count};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::common::Result;
 
