@@ -57,6 +57,12 @@ fn document_function(array: &Field) -> Option<&'static str> {
     }
 }
 
+/// Returns the type of an array of strings for an array of JSON documents: the strings are elements before they are
+/// documents.
+pub(super) fn texts_of_documents(array: &Field) -> Option<FieldRef> {
+    document_function(array).map(|_| Arc::new(Field::new("", array.data_type().clone(), true)))
+}
+
 /// Gives an array its type, if that is one of JSON documents.
 pub(super) fn with_document_type(array: Expr, field: Option<FieldRef>) -> Expr {
     match field {

@@ -186,6 +186,10 @@ impl Binder<'_> {
         {
             return self.scalar_call(name, vec![value]);
         }
+        let value = match super::arrays::texts_of_documents(&field).filter(|texts| from != *texts.data_type()) {
+            Some(texts) => Expr::Cast(Cast::new_from_field(Box::new(value), texts)),
+            None => value,
+        };
         let value = match is_seconds {
             true => Expr::Cast(Cast::new(Box::new(value), DataType::Timestamp(TimeUnit::Second, None))),
             false => value,
