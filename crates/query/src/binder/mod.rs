@@ -5,12 +5,13 @@
 //!
 //! Reading order:
 //!
-//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] and [`with`]; [`number_types`].
-//! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`], [`files`], [`pivot`]
-//!   and [`unpivot`]; [`declare`] replaces variables before.
+//! - [`scope`] and [`names`]; [`query`] with [`order`], [`setops`], [`values`] with [`value_types`], and [`with`];
+//!   [`number_types`].
+//! - [`select`] with [`items`], [`aggregate`], [`distinct`] and [`window`]; [`from`] with [`joins`], [`files`],
+//!   [`pivot`] and [`unpivot`]; [`declare`] replaces variables before.
 //! - Tidalite's clauses: [`time_series`], [`horizon`], [`window_join`], [`sequences`].
-//! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`collections`], [`functions`], [`subqueries`], [`types`] and
-//!   [`parameters`]; [`labels`] names columns.
+//! - [`expr`] with [`literals`], [`operators`], [`predicates`], [`arrays`], [`collections`], [`functions`],
+//!   [`subqueries`], [`types`] and [`parameters`]; [`labels`] names columns.
 //! - [`dml`]: the queries of statements that change rows.
 
 mod aggregate;
@@ -47,6 +48,7 @@ mod ties;
 mod time_series;
 mod types;
 mod unpivot;
+mod value_types;
 mod values;
 mod window;
 mod window_join;
@@ -135,7 +137,8 @@ struct Binder<'a> {
 /// A negative LIMIT of the query itself, without OFFSET, is not part of the plan: the caller takes the last rows.
 ///
 /// # Errors
-/// The query is not valid, has a form that the binder does not know yet, or has a PIVOT whose values are not in `values`.
+/// The query is not valid, has a form that the binder does not know yet, or has a PIVOT whose values are not in
+/// `values`.
 pub(crate) fn bind(
     state: &SessionState,
     tables: &Tables,

@@ -4,7 +4,7 @@ use super::names::folded_parts;
 use super::number_types;
 use super::scope::{Env, Place};
 use super::select::empty_scope;
-use super::{Binder, Result};
+use super::{Binder, Result, value_types};
 use crate::plan::with_times;
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -31,6 +31,7 @@ impl Binder<'_> {
             self.type_column(rows, &mut values, column)?;
             number_types::type_column(&mut values, column, &scope.schema)?;
             times_in_column(&mut values, column, &scope.schema);
+            value_types::type_column(rows, &mut values, column, &scope.schema)?;
         }
         let is_outer = |value: &Expr| value.exists(|expr| Ok(matches!(expr, Expr::OuterReferenceColumn(..))));
         let mut has_outer = false;
