@@ -22,7 +22,7 @@ const LEVELS_MAX: usize = 1_000;
 /// # Errors
 /// A variable is not declared, or the values are too large.
 pub(crate) fn resolve(query: &mut Query) -> Result<()> {
-    let mut resolver = Resolver::default();
+    let mut resolver = VariableResolver::default();
     walk_mut::query(query, &mut resolver);
     resolver.error.map_or(Ok(()), Err)
 }
@@ -47,7 +47,7 @@ struct Size {
 }
 
 #[derive(Default)]
-struct Resolver {
+struct VariableResolver {
     /// The variables that are visible, the innermost last.
     variables: Vec<Variable>,
     /// The number of variables outside of each open query.
@@ -56,7 +56,7 @@ struct Resolver {
     error: Option<Error>,
 }
 
-impl Resolver {
+impl VariableResolver {
     fn declare(&mut self, declaration: Declaration) {
         let Declaration { name, mut value, .. } = declaration;
         walk_mut::expr(&mut value, self);
@@ -92,7 +92,7 @@ impl Resolver {
     }
 }
 
-impl VisitorMut for Resolver {
+impl VisitorMut for VariableResolver {
     fn query(&mut self, query: &mut Query) {
         self.outside.push(self.variables.len());
         for declaration in take(&mut query.declare) {

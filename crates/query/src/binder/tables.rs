@@ -45,10 +45,10 @@ struct Relations {
     /// The names of queries of WITH that are visible.
     ctes: Vec<String>,
     /// The open queries.
-    open: Vec<Open>,
+    open: Vec<OpenQuery>,
 }
 
-struct Open {
+struct OpenQuery {
     /// The number of queries of WITH that are visible outside.
     outside: usize,
     /// The queries of its WITH by their addresses in the tree.
@@ -66,7 +66,7 @@ impl Visitor for Relations {
             CteBody::Query(query) => Some((address(query), folded(&cte.name))),
             _ => None,
         });
-        self.open.push(Open { outside: self.ctes.len(), named: named.collect() });
+        self.open.push(OpenQuery { outside: self.ctes.len(), named: named.collect() });
         if let Some(with) = query.with.as_ref().filter(|with| with.recursive) {
             self.ctes.extend(with.ctes.iter().map(|cte| folded(&cte.name)));
         }

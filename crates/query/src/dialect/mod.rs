@@ -139,24 +139,24 @@ fn with_tree(
 ) -> Result<Statement> {
     use tidalite_sql::ast::Statement as Parsed;
     let form = match &tree {
-        Parsed::Query(_) => Form::Query,
-        Parsed::Explain(explain) => Form::Explain { is_analyze: explain.analyze },
-        Parsed::CreateTable(_) => Form::Write,
-        _ => Form::Other,
+        Parsed::Query(_) => BoundForm::Query,
+        Parsed::Explain(explain) => BoundForm::Explain { is_analyze: explain.analyze },
+        Parsed::CreateTable(_) => BoundForm::Write,
+        _ => BoundForm::Other,
     };
     let Some(mut query) = query_in(tree) else { return statement(tokens, words) };
     binder::declare::resolve(&mut query)?;
     let (tail, span) = (binder::last_rows(&query), query.span);
     let tree = Tree { query, parameters };
-    let others = (form == Form::Write).then(|| without_query(&tokens, span, &words));
+    let others = (form == BoundForm::Write).then(|| without_query(&tokens, span, &words));
     let parsed = match statement(tokens, words.clone()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let own = Query { tail, ..Query::of_tree(words.clone(), tree) };
             return match (form, others) {
-                (Form::Query, _) => Ok(Statement::Query(own)),
-                (Form::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
-                (Form::Write, Some(tokens)) => match statement(tokens, words) {
+                (BoundForm::Query, _) => Ok(Statement::Query(own)),
+                (BoundForm::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
+                (BoundForm::Write, Some(tokens)) => match statement(tokens, words) {
                     Ok(Statement::CreateTableAs(create)) => {
                         Ok(Statement::CreateTableAs(CreateTableAs { query: own, ..create }))
                     }
@@ -179,7 +179,7 @@ fn with_tree(
 
 /// The statements whose query the binder alone may plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum BoundForm {
     Query,
     Explain {
         is_analyze: bool,

@@ -36,7 +36,7 @@ fn schema(of: &FieldRef) -> Schema {
 /// Returns a call that casts an array of `from` to the field `to` by an expression over its elements.
 pub(crate) fn call(array: Expr, from: &FieldRef, element: Expr, to: &FieldRef) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    let udf = ArrayCast { element, from: from.clone(), to: to.clone(), planned: Planned::default(), signature };
+    let udf = ArrayCast { element, from: from.clone(), to: to.clone(), planned: PlannedElement::default(), signature };
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(udf)), vec![array]))
 }
 
@@ -47,24 +47,24 @@ struct ArrayCast {
     /// The field of the elements.
     from: FieldRef,
     to: FieldRef,
-    planned: Planned,
+    planned: PlannedElement,
     signature: Signature,
 }
 
 /// The operator of the cast of an element, created for the first batch. It follows from the other fields of a cast, so
 /// that two casts are equal without it.
 #[derive(Debug, Default)]
-struct Planned(OnceLock<Arc<dyn PhysicalExpr>>);
+struct PlannedElement(OnceLock<Arc<dyn PhysicalExpr>>);
 
-impl PartialEq for Planned {
-    fn eq(&self, _: &Planned) -> bool {
+impl PartialEq for PlannedElement {
+    fn eq(&self, _: &PlannedElement) -> bool {
         true
     }
 }
 
-impl Eq for Planned {}
+impl Eq for PlannedElement {}
 
-impl Hash for Planned {
+impl Hash for PlannedElement {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
@@ -168,7 +168,7 @@ mod tests {
             element: cast(lit(10_i64) / column, DataType::Int64),
             from: item,
             to,
-            planned: Planned::default(),
+            planned: PlannedElement::default(),
             signature: Signature::any(1, Volatility::Immutable),
         };
         let out = udf.cast(&lists).expect("no division by zero");

@@ -300,7 +300,8 @@ pub(super) enum Step {
 /// The JSON value null.
 const NULL: &str = "null";
 
-type Find = for<'a> fn(&'a str, &[Step]) -> Option<Cow<'a, str>>;
+/// Returns a part of a document; `None` if the path leads to no part.
+pub(super) type Find = for<'a> fn(&'a str, &[Step]) -> Option<Cow<'a, str>>;
 
 fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
     let (documents, paths) = (call.columns[0].as_string_view(), call.columns[1].as_string_view());

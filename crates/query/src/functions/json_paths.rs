@@ -50,9 +50,6 @@ const OF_NAMES: Scalar = Scalar {
     ..PLAIN
 };
 
-/// Returns a part of a document; `None` if the path leads to no part.
-type Find = for<'a> fn(&'a str, &[Step]) -> Option<Cow<'a, str>>;
-
 /// Returns the steps of a path in a row, an array or the text of one; `None` for NULL.
 fn path(column: &ArrayRef, row: usize) -> Result<Option<Vec<Option<String>>>> {
     match column.data_type() {
@@ -71,7 +68,7 @@ fn path(column: &ArrayRef, row: usize) -> Result<Option<Vec<Option<String>>>> {
 }
 
 /// Applies a function to each document and path.
-fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
+fn parts(call: &Call, find: json::Find) -> Result<ArrayRef> {
     let documents = call.columns[0].as_string_view();
     let part = |row: usize| -> Result<Option<String>> {
         let Some(path) = path(&call.columns[1], row)?.filter(|_| documents.is_valid(row)) else { return Ok(None) };
@@ -83,7 +80,7 @@ fn parts(call: &Call, find: Find) -> Result<ArrayRef> {
 }
 
 /// Applies a function to each document and the path of the other arguments.
-fn named(call: &Call, find: Find) -> Result<ArrayRef> {
+fn named(call: &Call, find: json::Find) -> Result<ArrayRef> {
     let texts: Vec<_> = call.columns.iter().map(|column| column.as_string_view()).collect();
     let part = |row: usize| -> Result<Option<String>> {
         if texts.iter().any(|texts| texts.is_null(row)) {

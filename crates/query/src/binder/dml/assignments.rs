@@ -1,6 +1,6 @@
 //! Assignments of SET: a value for each column.
 
-use super::{Target, name, nodes};
+use super::{ChangedTable, name, nodes};
 use crate::statement::Name;
 use crate::{Error, Result};
 use tidalite_sql::Span;
@@ -9,7 +9,7 @@ use tidalite_sql::ast::{Relation, RelationKind};
 use tidalite_types::schema::same_name;
 
 /// Returns the assigned columns, and the value of each.
-pub(super) fn assigned(assignments: Vec<Assignment>, target: &Target) -> Result<(Vec<Name>, Vec<Expr>)> {
+pub(super) fn assigned(assignments: Vec<Assignment>, target: &ChangedTable) -> Result<(Vec<Name>, Vec<Expr>)> {
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for Assignment { columns: names, value } in assignments {
         let given = values_of(value, names.len())?;
@@ -56,7 +56,7 @@ fn column_of(query: &Query, at: usize, count: usize, span: Span) -> Expr {
 }
 
 /// Returns the name of an assigned column, which may be preceded by the name of the table.
-fn column(written: &ObjectName, target: &Target) -> Result<Name> {
+fn column(written: &ObjectName, target: &ChangedTable) -> Result<Name> {
     let Some((column, tables)) = written.parts.split_last() else {
         return Err(Error::internal("a name without parts"));
     };

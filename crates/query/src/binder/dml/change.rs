@@ -1,7 +1,7 @@
 //! UPDATE and DELETE: queries that return the addresses of the rows, and their new values.
 
 use super::assignments::assigned;
-use super::{Context, Target, nodes};
+use super::{ChangedTable, Context, nodes};
 use crate::binder::Tree;
 use crate::scan::read::ADDRESS;
 use crate::statement::{Delete, Query, Update};
@@ -14,7 +14,7 @@ use tidalite_types::SqlState;
 use tidalite_types::schema::fold_name;
 
 pub(super) fn delete(delete: ast::Delete, context: &Context) -> Result<Delete> {
-    let target = Target::new(&delete.table, delete.alias.as_ref().map(|alias| &alias.name))?;
+    let target = ChangedTable::new(&delete.table, delete.alias.as_ref().map(|alias| &alias.name))?;
     let returning = returning(delete.with.as_ref(), delete.returning, &target, context)?;
     let query = match (&delete.selection, delete.using.as_slice()) {
         (None, []) => None,
@@ -24,7 +24,7 @@ pub(super) fn delete(delete: ast::Delete, context: &Context) -> Result<Delete> {
 }
 
 pub(super) fn update(update: ast::Update, context: &Context) -> Result<Update> {
-    let target = Target::new(&update.table, update.alias.as_ref().map(|alias| &alias.name))?;
+    let target = ChangedTable::new(&update.table, update.alias.as_ref().map(|alias| &alias.name))?;
     let returning = returning(update.with.as_ref(), update.returning, &target, context)?;
     let (columns, values) = assigned(update.assignments, &target)?;
     let query = context.query(rows(&target, update.from, update.selection, values, update.with))?;
@@ -33,7 +33,7 @@ pub(super) fn update(update: ast::Update, context: &Context) -> Result<Update> {
 
 /// Returns the query of the addresses of rows of a table, with values computed for each row.
 pub(super) fn rows(
-    target: &Target,
+    target: &ChangedTable,
     others: Vec<TableRef>,
     selection: Option<Expr>,
     values: Vec<Expr>,
@@ -50,7 +50,7 @@ pub(super) fn rows(
 pub(super) fn returning(
     with: Option<&With>,
     items: Vec<SelectItem>,
-    target: &Target,
+    target: &ChangedTable,
     context: &Context,
 ) -> Result<Option<Query>> {
     if items.is_empty() {

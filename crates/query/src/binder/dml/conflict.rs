@@ -1,7 +1,7 @@
 //! ON CONFLICT: the queries of new rows, and of the new values of existing rows.
 
 use super::assignments::assigned;
-use super::{Context, Target, name, nodes};
+use super::{ChangedTable, Context, name, nodes};
 use crate::binder::{Parameters, Tree};
 use crate::names::Words;
 use crate::scan::read::ADDRESS;
@@ -19,7 +19,7 @@ pub(crate) const EXISTING: &str = "__existing";
 
 pub(super) fn clause(
     clause: ast::OnConflict,
-    target: &Target,
+    target: &ChangedTable,
     with: Option<&With>,
     context: &Context,
 ) -> Result<OnConflict> {

@@ -2,14 +2,14 @@
 
 use super::assignments::value_or_default;
 use super::change::returning;
-use super::{Context, Target, conflict, name, nodes};
+use super::{ChangedTable, Context, conflict, name, nodes};
 use crate::binder::Parameters;
 use crate::statement::{Insert, Query};
 use crate::{Error, Parameter, Result};
 use tidalite_sql::ast::{self, Body, InsertBatch, InsertSource, Literal, With};
 
 pub(super) fn insert(insert: ast::Insert, context: &Context) -> Result<Insert> {
-    let target = Target::new(&insert.table, insert.alias.as_ref())?;
+    let target = ChangedTable::new(&insert.table, insert.alias.as_ref())?;
     let returning = returning(insert.with.as_ref(), insert.returning, &target, context)?;
     let conflict = match insert.conflict {
         Some(clause) => Some(conflict::clause(clause, &target, insert.with.as_ref(), context)?),

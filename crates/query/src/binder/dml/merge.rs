@@ -4,14 +4,14 @@
 //! read the tables as of the start of the statement.
 
 use super::assignments::{assigned, value_or_default};
-use super::{Context, Target, change, name, nodes, steps};
+use super::{ChangedTable, Context, change, name, nodes, steps};
 use crate::statement::{Compound, Delete, Insert, Statement, Step, Update};
 use crate::{Error, Result};
 use tidalite_sql::ast::{self, Expr, Literal, MergeAction, MergeClause, Relation, RelationKind, SelectItem, TableRef};
 
 /// The tables of a MERGE.
 struct Merge<'a> {
-    target: Target,
+    target: ChangedTable,
     source: Relation,
     on: Expr,
     clauses: &'a [MergeClause],
@@ -22,7 +22,7 @@ pub(super) fn merge(merge: ast::Merge, context: &Context) -> Result<Statement> {
         return Err(Error::invalid("RETURNING is not supported in MERGE").at(position_of(item)));
     }
     let mut steps = steps::named(merge.with, context)?;
-    let target = Target::new(&merge.table, merge.alias.as_ref().map(|alias| &alias.name))?;
+    let target = ChangedTable::new(&merge.table, merge.alias.as_ref().map(|alias| &alias.name))?;
     let source = source(merge.source, &mut steps, context)?;
     let merge = Merge { target, source, on: merge.on, clauses: &merge.clauses };
     if let Some(pairs) = merge.once_each(context)? {

@@ -105,19 +105,19 @@ pub(crate) fn parameter_count(sql: &str) -> Result<usize> {
 }
 
 /// The table whose rows change.
-struct Target {
+struct ChangedTable {
     table: Name,
     /// The name of the table in expressions.
     alias: String,
     span: Span,
 }
 
-impl Target {
-    fn new(name: &ObjectName, alias: Option<&ast::Ident>) -> Result<Target> {
+impl ChangedTable {
+    fn new(name: &ObjectName, alias: Option<&ast::Ident>) -> Result<ChangedTable> {
         let table = table_name(name)?;
         let last = name.parts.last().map(|part| part.value.clone()).unwrap_or_default();
         let alias = alias.map_or(last, |alias| alias.value.clone());
-        Ok(Target { table, alias, span: name.span })
+        Ok(ChangedTable { table, alias, span: name.span })
     }
 
     /// Returns the relation of the table in FROM. With the schema, the name is not that of a query of WITH.

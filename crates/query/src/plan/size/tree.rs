@@ -10,15 +10,15 @@ use tidalite_types::schema::fold_name;
 
 /// Returns the size of a query; `views` has the sizes of the views that it may name, by folded name.
 pub(crate) fn size_of_tree(query: &Query, views: &HashMap<String, Size>) -> Size {
-    let mut counter = Counter { views, open: vec![Open::default()], selects: Vec::new(), level: 0 };
+    let mut counter = TreeCounter { views, open: vec![OpenTree::default()], selects: Vec::new(), level: 0 };
     walk::query(query, &mut counter);
     counter.open.pop().map(|open| open.size).unwrap_or_default()
 }
 
-struct Counter<'a> {
+struct TreeCounter<'a> {
     views: &'a HashMap<String, Size>,
     /// The queries that enclose the current node, outermost first; the first element receives the result.
-    open: Vec<Open>,
+    open: Vec<OpenTree>,
     /// The number of tables of each SELECT that encloses the current node.
     selects: Vec<u64>,
     /// The number of expressions of the innermost query that enclose the current node.
@@ -26,7 +26,7 @@ struct Counter<'a> {
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenTree {
     size: Size,
     /// The names of the queries of WITH, by their addresses in the tree.
     named: HashMap<usize, String>,
@@ -38,7 +38,7 @@ fn address(query: &Query) -> usize {
     std::ptr::from_ref(query).addr()
 }
 
-impl Counter<'_> {
+impl TreeCounter<'_> {
     fn count(&mut self, size: Size) {
         if let Some(open) = self.open.last_mut() {
             open.size.add(size);
@@ -66,7 +66,7 @@ impl Counter<'_> {
     }
 }
 
-impl Visitor for Counter<'_> {
+impl Visitor for TreeCounter<'_> {
     fn query(&mut self, query: &Query) {
         let mut named = HashMap::new();
         for cte in query.with.iter().flat_map(|with| &with.ctes) {
@@ -75,7 +75,7 @@ impl Visitor for Counter<'_> {
             }
         }
         let level_outside = std::mem::take(&mut self.level);
-        self.open.push(Open { size: Size::parts(1), named, with: HashMap::new(), level_outside });
+        self.open.push(OpenTree { size: Size::parts(1), named, with: HashMap::new(), level_outside });
     }
 
     fn leave_query(&mut self, query: &Query) {
