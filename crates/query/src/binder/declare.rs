@@ -84,7 +84,8 @@ impl VariableResolver {
         };
         self.made += self.variables[at].size.expressions;
         if self.made > EXPRESSIONS_MAX {
-            let message = format!("variables stand for more than {EXPRESSIONS_MAX} expressions");
+            let message =
+                format!("the statement grows too long: variables stand for more than {EXPRESSIONS_MAX} expressions");
             self.refuse(Error::invalid(message).at(span.start as usize));
             return None;
         }

@@ -80,8 +80,12 @@ impl Binder<'_> {
             _ => None,
         };
         let Some(Interval { months, days, nanos }) = unit else {
-            let message = format!("invalid input for type INTERVAL: {}", self.written(interval.value.span));
-            return Err(Error::invalid(message).at(span.start as usize).into());
+            let written = match &interval.value.kind {
+                ExprKind::Literal(Literal::Text(text)) => text.clone(),
+                _ => self.written(interval.value.span),
+            };
+            let message = format!("invalid input for type INTERVAL: \"{written}\"");
+            return Err(Error::invalid(message).at(interval.value.span.start as usize).into());
         };
         let one = lit(ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(months, days, nanos))));
         let count = self.expr(&interval.value, place)?;

@@ -69,7 +69,7 @@ impl Binder<'_> {
         let mut chars = text.chars();
         match (chars.next(), chars.next()) {
             (first, None) => Ok(first),
-            _ => Err(refused("invalid escape string").with_hint("ESCAPE takes one character or none").into()),
+            _ => Err(refused("invalid escape string").with_hint("an escape string is empty or one character").into()),
         }
     }
 

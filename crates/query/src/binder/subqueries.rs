@@ -24,7 +24,7 @@ impl Binder<'_> {
 
     pub(super) fn single_column(&self, query: &Query, place: Place) -> Result<Subquery> {
         let subquery = self.subquery(query, place)?;
-        if subquery.subquery.schema().fields().len() > 1 {
+        if subquery.subquery.schema().fields().len() != 1 {
             let error = Error::invalid("subquery must return only one column").with_code(SqlState::SYNTAX_ERROR);
             return Err(error.at(query.span.start as usize).into());
         }

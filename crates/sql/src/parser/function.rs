@@ -36,7 +36,7 @@ impl Parser<'_> {
         if !call.distinct && self.keyword(0) == Some(K::All) && !self.is_symbol(1, Symbol::LeftParen) {
             self.bump();
         }
-        if !self.is_symbol(0, Symbol::RightParen) {
+        if call.distinct || !self.is_symbol(0, Symbol::RightParen) {
             call.args = self.list(Self::argument)?;
         }
         if self.eat_all(&[K::Order, K::By]) {
