@@ -7,7 +7,7 @@ The files say what the values look like in process. The rules by which the proto
     bool                 true and false for t and f
     timestamp            T between day and time; the fraction has three, six or nine digits
     bytea, uuid          hex without \\x, and without dashes
-    float8[]             [1.0, 2.5] for {1,2.5}
+    arrays of numbers    [1.0, 2.5] for {1,2.5}
     numbers              equal as numbers: 1.0 is 1, inf is Infinity
 
 Everything else is compared as text.
@@ -16,7 +16,9 @@ Everything else is compared as text.
 import re
 from dataclasses import dataclass
 
-BOOL, BYTEA, FLOAT8_ARRAY, TIMESTAMP, UUID = 16, 17, 1022, 1114, 2950
+BOOL, BYTEA, TIMESTAMP, UUID = 16, 17, 1114, 2950
+# int2[], int4[], int8[], float8[]
+NUMBER_ARRAYS = {1005, 1007, 1016, 1022}
 
 
 @dataclass
@@ -88,7 +90,7 @@ def shown(oid, value):
         text = text.removeprefix("\\x")
     if oid == UUID:
         text = text.replace("-", "")
-    if oid == FLOAT8_ARRAY:
+    if oid in NUMBER_ARRAYS:
         text = text.replace("{", "[").replace("}", "]").replace(",", ", ").replace("NULL", "")
     return text.replace("\n", "\\n") or "(empty)"
 
