@@ -43,7 +43,7 @@ FORMS = {
     "text": [
         *[(["text"], form) for form in ("upper({})", "lower({})", "substring({}, 1, 1)", "substring({}, 2)", "left({}, 2)", "right({}, 2)", "left({}, -1)", "reverse({})", "trim({})", "ltrim({})", "rtrim({})",
                                         "lpad({}, 4, '*')", "rpad({}, 3, 'xy')", "repeat({}, 2)", "split_part({}, 'a', 1)", "split_part({}, 'b', 2)", "replace({}, 'a', 'ee')", "translate({}, 'ab', 'x')",
-                                        "md5({})", "concat({}, '-')", "regexp_replace({}, '{e}', '<\\0>')", "concat_ws('-', {}, 'x')")],
+                                        "md5({})", "concat({}, '-')", "regexp_replace({}, '{e}', '<->')", "concat_ws('-', {}, 'x')")],
         *[(["text", "text"], form) for form in ("coalesce({}, {})", "({} || {})", "nullif({}, {})", "greatest({}, {})", "least({}, {})", "concat({}, {})", "concat_ws('/', {}, {})")],
         (["bool", "text", "text"], "(CASE WHEN {} THEN {} ELSE {} END)"), (["text", "text", "text"], "replace({}, {}, {})"),
         (["long"], "CAST({} AS VARCHAR)"), (["bool"], "CAST({} AS VARCHAR)"), (["uuid"], "CAST({} AS VARCHAR)"), (["decimal"], "CAST({} AS VARCHAR)"), (["date"], "CAST({} AS VARCHAR)"), (["text"], "regexp_replace({}, '[ab]', 'X', 'g')"),
