@@ -292,7 +292,7 @@ impl LoadWriter {
         let mut own = None;
         let (id, schema, is_new) = match table {
             LoadTable::Existing { id, schema } => {
-                merge_earlier(&loader, id);
+                merge_earlier(&loader, id)?;
                 if schema.columns.iter().all(|column| column.column_type != ColumnType::Symbol) {
                     own = Some(catalog_of(id, &schema));
                 }
@@ -391,27 +391,23 @@ fn catalog_of(id: TableId, schema: &Arc<TableSchema>) -> Catalog {
 
 /// Merges the rows that were committed before, which precede the rows of the load also where times are equal.
 ///
-/// Without effect on a table whose merges fail or are held: the order of equal timestamps is then not that of arrival.
-fn merge_earlier(loader: &Loader, table: TableId) {
+/// # Errors
+/// The rows cannot be merged. A load after them would change the order of equal timestamps.
+fn merge_earlier(loader: &Loader, table: TableId) -> Result<()> {
     let version = || loader.shared.tables.read().get(table).cloned();
-    let Some(before) = version().map(|version| version.txn) else { return };
+    let Some(before) = version().map(|version| version.txn) else { return Ok(()) };
     for _ in 0..ATTEMPTS_MAX {
         let is_staged = version().and_then(|now| Some(now.runs.first()?.txns.0 <= before)).unwrap_or(false);
         if !is_staged {
-            return;
+            return Ok(());
         }
-        let merged = {
-            let _waits = WaitingLoad::of(&loader.shared);
-            let mut jobs = lock(&loader.jobs);
-            // After a close, no load writes files.
-            let Some(_files) = loader.shared.begin_load_files() else { return };
-            jobs.merge_staged(table)
-        };
-        if let Err(error) = merged {
-            tracing::warn!(%error, "rows could not be merged before a load");
-            return;
-        }
+        let _waits = WaitingLoad::of(&loader.shared);
+        let mut jobs = lock(&loader.jobs);
+        // After a close, no load writes files.
+        let _files = loader.shared.begin_load_files().ok_or_else(closed)?;
+        jobs.merge_staged(table)?;
     }
+    Ok(())
 }
 
 /// Counts a load in [`Shared::waiting_loads`] while it exists.
