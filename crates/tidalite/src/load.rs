@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 use futures::channel::{mpsc, oneshot};
 use futures::executor::block_on;
 use futures::future::{BoxFuture, Either, select};
-use futures::{SinkExt, StreamExt};
+use futures::{FutureExt, SinkExt, StreamExt};
 use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -238,15 +238,9 @@ impl Load {
     /// # Errors
     /// The load failed, the statement is cancelled before the commit, or the commit is rejected.
     pub async fn finish(mut self, cancel: &CancelToken) -> Result<Txn> {
-        unless_cancelled(cancel, self.end_of_rows()).await?;
+        // All rows are written when the load takes the end. If it ended by an error, `end` returns the error.
+        unless_cancelled(cancel, self.parts.send(Part::End).map(|_| Ok(()))).await?;
         self.end().await
-    }
-
-    /// Waits until all rows are written; the commit follows.
-    async fn end_of_rows(&mut self) -> Result<()> {
-        // If the load ended by an error, `end` returns the error.
-        let _ = self.parts.send(Part::End).await;
-        Ok(())
     }
 
     async fn end(&mut self) -> Result<Txn> {

@@ -669,7 +669,10 @@ fn choose(found: &Model, base: &Model, doubts: &[Vec<Change>]) -> Result<Model, 
 /// Returns true if the reserved end of the log file is available; an UPDATE without rows is treated like a DELETE.
 fn may_free_space(change: &Change) -> bool {
     match change {
-        Change::Rows { .. } | Change::Transaction(_) => false,
+        Change::Rows { .. } => false,
+        Change::Transaction(changes) => {
+            changes.iter().all(|change| matches!(change, Change::Command(_)) && may_free_space(change))
+        }
         Change::Rewrite(_) => true,
         Change::Command(command) => {
             matches!(command, Command::DropTable { .. } | Command::Truncate { .. } | Command::DropPartitions { .. })
