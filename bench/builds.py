@@ -10,6 +10,7 @@ shortest times; the order of the servers changes with each round.
 
 import argparse
 import http.client
+import itertools
 import json
 import math
 import os
@@ -27,12 +28,22 @@ SETUP = [
     "INSERT BATCH 1000000 INTO readings SELECT timestamp_sequence('2025-01-01', 200000) ts, 'truck_' || (x * 7919 % 1000), 'fleet_' || (x * 7919 % 1000 % 8), (x * 48271 % 10007) / 100.0, (x * 69621 % 30011) / 10.0, (x * 16807 % 1009) / 1000.0, (x * 31 % 7)::int, x * 3 FROM long_sequence({rows})",
     "CREATE TABLE hits (ts TIMESTAMP, user_id LONG, region INT, width SHORT, url VARCHAR, phrase VARCHAR, price DOUBLE) TIMESTAMP(ts) PARTITION BY DAY",
     "INSERT BATCH 1000000 INTO hits SELECT timestamp_sequence('2025-01-01', 400000) ts, x * 2654435761 % 170003, (x * 40503 % 5003)::int, (x * 17 % 1900)::short, 'https://example.com/' || (x * 2654435761 % 60013) || '/page?id=' || (x % 97), CASE WHEN x % 5 = 0 THEN 'phrase ' || (x * 7919 % 30011) ELSE '' END, (x * 48271 % 100003) / 7.0 FROM long_sequence({rows})",
+    "CREATE TABLE written (ts TIMESTAMP, k SYMBOL, n LONG, d DOUBLE, s VARCHAR) TIMESTAMP(ts) PARTITION BY DAY",
     "CREATE TABLE orders (id LONG, customer LONG, product INT, amount DOUBLE)",
     "INSERT INTO orders SELECT x, x * 7919 % 10007, (x * 31 % 997)::int, x % 1000 / 10.0 FROM long_sequence(300000)",
 ]
 
-# (group, statement)
+VALUES = ", ".join(f"('2024-01-01T00:{n // 60:02}:{n % 60:02}', 'k{n % 7}', {n}, {n}.25, 'text {n}')" for n in range(300))
+
+# (group, statement); `{n}` is another number each time, so that the statement is planned.
 QUERIES = [
+    ("writes", f"INSERT INTO written VALUES {VALUES}"),
+    ("writes", "INSERT INTO written VALUES ('2024-01-01', 'k', {n}, 1.5, 'text')"),
+    ("writes", "UPDATE written SET d = {n} WHERE n < 0"),
+    ("unseen", "SELECT {n}"),
+    ("unseen", "SELECT * FROM readings WHERE truck = 'truck_77' AND odometer > {n} LIMIT -1"),
+    ("unseen", "SELECT ts, avg(speed), max(load) FROM readings WHERE ts IN '2025-01-02T10' AND odometer <> {n} SAMPLE BY 10m"),
+    ("unseen", "WITH a AS (SELECT customer, sum(amount) s FROM orders WHERE id < 100 GROUP BY customer) SELECT o.id, a.s FROM orders o JOIN a ON a.customer = o.customer WHERE o.id < 5 AND a.s > -{n} ORDER BY o.id"),
     ("small", "SELECT 1"),
     ("small", "SELECT * FROM readings WHERE truck = 'truck_77' LIMIT -1"),
     ("small", "SELECT ts, speed FROM readings WHERE truck = 'truck_500' AND ts IN '2025-01-02T10:15'"),
@@ -79,6 +90,8 @@ QUERIES = [
     ("output", "SELECT ts, truck, speed, load FROM readings LIMIT 300000"),
     ("output", "SELECT ts, user_id, url FROM hits LIMIT 200000"),
 ]  # fmt: skip
+
+NUMBERS = itertools.count(1)
 
 
 class Server:
@@ -135,7 +148,7 @@ def shortest(server, statement, least_seconds):
     """Gives the shortest of some times: at least 3, more if they are short."""
     times, total = [], 0.0
     while len(times) < 3 or (total < least_seconds and len(times) < 50):
-        seconds, status, body = server.get(statement)
+        seconds, status, body = server.get(statement.replace("{n}", str(next(NUMBERS))))
         if status != 200:
             raise SystemExit(f"{statement}: {body[:300]}")
         times.append(seconds)
@@ -149,7 +162,7 @@ def measure(servers, options):
     for group, statement in QUERIES:
         if options.only and options.only not in group:
             continue
-        if statement.startswith("SELECT"):
+        if statement.startswith("SELECT") and "{n}" not in statement:
             answers = {name: plain(server.rows(statement)) for name, server in servers.items()}
             differing = [name for name, rows in answers.items() if sorted(map(str, rows)) != sorted(map(str, answers[next(iter(servers))]))]
             if differing:
