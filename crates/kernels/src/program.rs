@@ -9,7 +9,8 @@
 //! doubles and rounded, with the same result. Equal steps are computed once. The program runs span by span, and the
 //! remaining steps of a span are skipped when no wanted row is left.
 //!
-//! Reading order: [`span`], [`step`], [`arithmetic`], [`compare`], [`room`] (scratch memory); [`Program`], [`Program::run`].
+//! Reading order: [`span`], [`step`], [`arithmetic`], [`compare`], [`room`] (scratch memory); [`Program`],
+//! [`Program::run`].
 
 pub mod arithmetic;
 pub mod compare;

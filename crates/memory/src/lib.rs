@@ -1,8 +1,8 @@
 //! Memory accounting: the process's live heap bytes, the share of each statement, and one budget for all.
 //!
 //! [`CountingAllocator`] wraps the global allocator. Each thread adds up its allocations and passes the sum on in steps
-//! of 64 KiB. Bytes that a thread allocates within [`Tracker::count`] count for that tracker as well. Trackers therefore see memory that no operator reserves: plans, literals, aggregate states,
-//! window frames.
+//! of 64 KiB. Bytes that a thread allocates within [`Tracker::count`] count for that tracker as well. Trackers therefore
+//! see memory that no operator reserves: plans, literals, aggregate states, window frames.
 //!
 //! A tracker over its limit is marked, and the statement stops at its next check. When the process is over its budget,
 //! [`stop_largest`] first shrinks caches ([`Reclaim`]) and then stops the statement with the most bytes.

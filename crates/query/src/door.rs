@@ -179,6 +179,15 @@ pub(crate) fn pg_type(field: &Field) -> PgType {
     carried_pg_type(field).or_else(own).or_else(|| natural_pg_type(field.data_type())).unwrap_or(pg_type::TEXT)
 }
 
+/// Returns the type of the JSON documents in a field of documents or of their arrays; `None` for other values.
+pub(crate) fn document_type(field: &Field) -> Option<ColumnType> {
+    let oid = pg_type(field).oid;
+    [ColumnType::Json, ColumnType::Jsonb].into_iter().find(|column_type| {
+        let own = pg_type::of(*column_type);
+        oid == own.oid || oid == own.array
+    })
+}
+
 /// Returns the table number and column number of a field; `None` for a computed field.
 pub(crate) fn origin(field: &Field) -> Option<(u32, i16)> {
     let mut parts = field.metadata().get(ORIGIN_KEY)?.split(':');

@@ -1,10 +1,11 @@
 //! Groups rows by keys and accumulates values.
 //!
-//! A [`Grouping`] is shared by the threads of a query; each thread has a [`Worker`]. Keys are packed into one or two
-//! words per row ([`keys`]) after strings and timestamps are replaced by codes ([`texts`], [`times`]). [`worker`] and
-//! [`grouper`] add rows to all groups or to the groups of [`chosen`], and collect [`rows`] for the [`parts`] that
-//! threads share if there are many groups. [`counted`] counts the distinct values of a key, [`best`] selects the top
-//! groups of an order, and [`output`] writes groups as columns. [`Overflow`] is returned if the keys cannot be packed.
+//! A [`Grouping`] is shared by the threads of a query ([`shared`]); each thread has a [`Worker`]. Keys are packed into
+//! one or two words per row ([`keys`]) after strings and timestamps are replaced by codes ([`texts`], [`times`]).
+//! [`worker`] and [`grouper`] add rows to all groups or to the groups of [`chosen`], and collect [`rows`] for the
+//! [`parts`] that threads share if there are many groups. [`counted`] counts the distinct values of a key, [`best`]
+//! selects the top groups of an order, and [`output`] writes groups as columns. [`Overflow`] is returned if the keys
+//! cannot be packed.
 
 mod best;
 mod chosen;

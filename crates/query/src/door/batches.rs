@@ -155,8 +155,8 @@ fn check_kinds(array: &ArrayRef, target: &Target, rows_before: u64) -> Result<()
     };
     let Some(row) = (0..array.len()).find(|row| array.is_valid(*row) && is_lost(*row)) else { return Ok(()) };
     // A decimal is lost only for the digits after its point.
-    let is_fraction = from.is_decimal() || to.is_integer() && doubles(&array.slice(row, 1))?[0].is_finite();
-    let why = match is_fraction {
+    let has_fraction = from.is_decimal() || to.is_integer() && doubles(&array.slice(row, 1))?[0].is_finite();
+    let why = match has_fraction {
         true => format!("invalid input for type {}: {}", target.column_type, shown(array, row)),
         false => out_of_range(array, row, target),
     };

@@ -8,7 +8,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -103,8 +103,8 @@ pub(crate) const TRY_TEXT_TO_JSON: &str = "__try_text_to_json";
 pub(crate) const TEXT_TO_JSONB: &str = "__text_to_jsonb";
 pub(crate) const TRY_TEXT_TO_JSONB: &str = "__try_text_to_jsonb";
 
-/// Converts each text to a document.
-fn documents(call: &Call, document: fn(&str) -> Result<String, Error>, is_tried: bool) -> Result<ArrayRef> {
+/// Converts each text of the first argument to a document.
+pub(super) fn documents(call: &Call, document: fn(&str) -> Result<String, Error>, is_tried: bool) -> Result<ArrayRef> {
     let one = |text: &str| match document(text) {
         Err(_) if is_tried => Ok(None),
         found => found.map(Some),
@@ -115,7 +115,7 @@ fn documents(call: &Call, document: fn(&str) -> Result<String, Error>, is_tried:
 }
 
 /// Returns a text that is JSON.
-fn unchanged(text: &str) -> Result<String, Error> {
+pub(super) fn unchanged(text: &str) -> Result<String, Error> {
     check(text).map(|()| text.to_owned())
 }
 
@@ -244,10 +244,13 @@ fn contains(outer: &Value, inner: &Value) -> bool {
     }
 }
 
-/// Parses `["a","b"]` and `{a,b}` to lists.
 fn lists(call: &Call) -> Result<ArrayRef> {
     let DataType::List(item) = call.data_type else { return Err(Error::internal("a list of another kind").into()) };
-    let texts = call.columns[0].as_string_view();
+    lists_of_texts(call.columns[0].as_string_view(), item)
+}
+
+/// Parses texts of arrays, `["a","b"]` and `{a,b}`, to lists with a field of items.
+pub(super) fn lists_of_texts(texts: &StringViewArray, item: &FieldRef) -> Result<ArrayRef> {
     let (mut values, mut lengths, mut is_valid) = (StringViewBuilder::new(), Vec::new(), Vec::new());
     for text in texts {
         is_valid.push(text.is_some());
@@ -263,7 +266,7 @@ fn lists(call: &Call) -> Result<ArrayRef> {
 }
 
 /// Returns the items of the text of an array.
-pub(super) fn items(text: &str) -> Result<Vec<Option<String>>> {
+fn items(text: &str) -> Result<Vec<Option<String>>> {
     let malformed = || Error::invalid(format!("malformed array literal: \"{text}\"")).about(format!("'{text}"));
     if is_deeper(text, READ_DEPTH_MAX) {
         return Err(Error::invalid(format!("an array is nested more than {READ_DEPTH_MAX} levels deep")).into());

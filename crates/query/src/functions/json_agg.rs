@@ -2,7 +2,7 @@
 //! `jsonb_object_agg` into JSONB, as in PostgreSQL.
 
 use super::json;
-use super::json_build::{Json, has_documents, values};
+use super::json_build::{Json, values};
 use crate::{Error, door};
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
@@ -12,7 +12,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use std::fmt::Write;
 use std::sync::Arc;
-use tidalite_types::ColumnType;
+use tidalite_types::{ColumnType, SqlState};
 
 /// Maximum bytes of the text of a group.
 const BYTES_MAX: usize = 256 << 20;
@@ -24,29 +24,30 @@ pub(crate) const JSONB_OBJECT_AGG: &str = "jsonb_object_agg";
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct JsonAgg {
+    name: &'static str,
     is_object: bool,
-    /// The result is JSONB.
-    is_binary: bool,
+    is_jsonb: bool,
     signature: Signature,
 }
 
 impl JsonAgg {
     pub fn all() -> [JsonAgg; 4] {
-        [(false, false), (true, false), (false, true), (true, true)].map(|(is_object, is_binary)| {
+        let all = [
+            (JSON_AGG, false, false),
+            (JSON_OBJECT_AGG, true, false),
+            (JSONB_AGG, false, true),
+            (JSONB_OBJECT_AGG, true, true),
+        ];
+        all.map(|(name, is_object, is_jsonb)| {
             let arguments = if is_object { 2 } else { 1 };
-            JsonAgg { is_object, is_binary, signature: Signature::any(arguments, Volatility::Immutable) }
+            JsonAgg { name, is_object, is_jsonb, signature: Signature::any(arguments, Volatility::Immutable) }
         })
     }
 }
 
 impl AggregateUDFImpl for JsonAgg {
     fn name(&self) -> &'static str {
-        match (self.is_object, self.is_binary) {
-            (false, false) => JSON_AGG,
-            (true, false) => JSON_OBJECT_AGG,
-            (false, true) => JSONB_AGG,
-            (true, true) => JSONB_OBJECT_AGG,
-        }
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -58,7 +59,7 @@ impl AggregateUDFImpl for JsonAgg {
     }
 
     fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
-        Ok(door::field(self.name(), if self.is_binary { ColumnType::Jsonb } else { ColumnType::Json }, true))
+        Ok(door::field(self.name(), if self.is_jsonb { ColumnType::Jsonb } else { ColumnType::Json }, true))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -72,8 +73,9 @@ impl AggregateUDFImpl for JsonAgg {
                 .with_hint("order the rows in a sub-query")
                 .into());
         }
-        let is_json = args.expr_fields.get(usize::from(self.is_object)).is_some_and(|field| has_documents(field));
-        Ok(Box::new(Items { is_object: self.is_object, is_binary: self.is_binary, is_json, text: None }))
+        let value = args.expr_fields.get(usize::from(self.is_object));
+        let is_json = value.is_some_and(|field| door::document_type(field).is_some());
+        Ok(Box::new(Items { is_object: self.is_object, is_jsonb: self.is_jsonb, is_json, text: None }))
     }
 }
 
@@ -81,7 +83,9 @@ impl AggregateUDFImpl for JsonAgg {
 #[derive(Debug)]
 struct Items {
     is_object: bool,
-    is_binary: bool,
+    /// The result is JSONB.
+    is_jsonb: bool,
+    /// The values are documents.
     is_json: bool,
     text: Option<String>,
 }
@@ -115,6 +119,10 @@ impl Accumulator for Items {
                 None => write!(item, "{value}"),
                 Some(Json::Null) => return Err(Error::invalid("field name must not be null").into()),
                 Some(name @ Json::String(_)) => write!(item, "{name} : {value}"),
+                Some(Json::Array(_)) => {
+                    let error = Error::invalid("key value must be scalar, not array, composite, or json");
+                    return Err(error.with_code(SqlState::INVALID_PARAMETER_VALUE).into());
+                }
                 Some(name) => write!(item, "\"{name}\" : {value}"),
             };
             self.add(&item)?;
@@ -126,7 +134,7 @@ impl Accumulator for Items {
         let ends = if self.is_object { ("{ ", " }") } else { ("[", "]") };
         let text = self.text.as_ref().map(|text| format!("{}{text}{}", ends.0, ends.1));
         Ok(ScalarValue::Utf8View(match text {
-            Some(text) if self.is_binary => Some(json::normalize(&text)?),
+            Some(text) if self.is_jsonb => Some(json::normalize(&text)?),
             text => text,
         }))
     }

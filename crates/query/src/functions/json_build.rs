@@ -5,12 +5,11 @@ use super::{identifiers, json, value_texts};
 use crate::{Error, door};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::Result;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
-use tidalite_types::pg_type;
 
 pub(super) const FUNCTIONS: &[Scalar] = &[
     Scalar { name: "json_build_object", takes: "names and values in turn", call: objects, ..OF_VALUES },
@@ -79,12 +78,6 @@ impl fmt::Display for Json {
     }
 }
 
-/// Returns true for a field of JSON documents or of arrays of them.
-pub(super) fn has_documents(field: &Field) -> bool {
-    let of = door::pg_type(field);
-    [pg_type::JSON, pg_type::JSONB].iter().any(|json| of.oid == json.oid || of.oid == json.array)
-}
-
 /// Converts the values of a column to JSON. `is_json` is true if its texts, also within arrays, are JSON already.
 pub(super) fn values(column: &ArrayRef, is_json: bool) -> Result<Vec<Json>> {
     let texts = |column: &ArrayRef| -> Result<Vec<Option<String>>> {
@@ -144,7 +137,7 @@ fn double(value: f64) -> Json {
     match serde_json::Number::from_f64(value) {
         Some(number) => Json::Raw(number.to_string()),
         None if value.is_nan() => Json::String("NaN".to_owned()),
-        None => Json::String(if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()),
+        None => Json::String(value_texts::infinity(value).to_owned()),
     }
 }
 
@@ -155,7 +148,7 @@ fn columns(call: &Call) -> Result<Vec<Vec<Json>>> {
 
 /// Returns the values of one argument of a call.
 fn values_of(call: &Call, at: usize) -> Result<Vec<Json>> {
-    values(&call.columns[at], has_documents(&call.fields[at]))
+    values(&call.columns[at], door::document_type(&call.fields[at]).is_some())
 }
 
 fn objects(call: &Call) -> Result<ArrayRef> {
@@ -215,7 +208,6 @@ fn array(call: &Call) -> Result<ArrayRef> {
 
 fn one(call: &Call) -> Result<ArrayRef> {
     let values = values_of(call, 0)?;
-    let is_null = |row: &usize| call.columns[0].is_valid(*row);
-    let texts = (0..call.rows).map(|row| Some(row).filter(is_null).map(|row| values[row].to_string()));
+    let texts = (0..call.rows).map(|row| call.columns[0].is_valid(row).then(|| values[row].to_string()));
     Ok(Arc::new(texts.collect::<StringViewArray>()))
 }

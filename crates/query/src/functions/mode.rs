@@ -90,9 +90,9 @@ impl Counts {
 }
 
 impl Counts {
-    /// Intervals of one length are equal, and the shortest is the least.
+    /// Returns the most frequent interval; intervals of one length are equal, and the shortest is the least.
     ///
-    /// Of equal intervals, the one with the fewest months and then the fewest days is taken.
+    /// The interval with the fewest months and then the fewest days represents all equal intervals.
     fn most_frequent_length(&self) -> Result<ScalarValue> {
         let mut counts: Vec<(&[u8], i64)> = self.counts.iter().map(|(key, count)| (key.as_ref(), *count)).collect();
         counts.sort_unstable();

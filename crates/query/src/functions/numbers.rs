@@ -241,7 +241,7 @@ fn each(call: &Call, of: fn(f64) -> Result<f64>) -> Result<ArrayRef> {
     Ok(Arc::new(values.map(|value| value.map(of).transpose()).collect::<Result<Float64Array>>()?))
 }
 
-/// Above it, `asinh(x)` and `acosh(x)` are the logarithm of 2x in all digits.
+/// For x above this number, `asinh(x)` and `acosh(x)` equal the logarithm of 2x in all digits.
 const LARGE: f64 = 1e150;
 
 /// The functions of the standard library add a number of the size of `x` to `x`, which overflows above half of the

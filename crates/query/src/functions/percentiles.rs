@@ -8,7 +8,7 @@ use datafusion::common::Result;
 use std::sync::Arc;
 use tidalite_types::SqlState;
 
-/// The position, from 1, of the first of so many ordered values that at least a share of all values do not exceed.
+/// The position, from 1, of the first of the ordered values whose cumulative share reaches the percentile.
 pub(crate) const POSITION: &str = "__percentile_position";
 
 pub(super) const FUNCTIONS: &[Scalar] = &[Scalar {

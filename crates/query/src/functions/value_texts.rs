@@ -76,6 +76,9 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
     if column.is_null(row) || *column.data_type() == DataType::Null {
         return Ok(None);
     }
+    if let Some(infinity) = infinite(column, row) {
+        return Ok(Some(infinity.to_owned()));
+    }
     Ok(Some(match column.data_type() {
         DataType::List(_) => list(&column.as_list::<i32>().value(row))?,
         DataType::Binary => hexadecimal(column.as_binary::<i32>().value(row)),
@@ -85,35 +88,32 @@ pub(super) fn text_of(column: &ArrayRef, row: usize) -> Result<Option<String>> {
             Interval { months: value.months, days: value.days, nanos: value.nanoseconds }.to_string()
         }
         DataType::FixedSizeBinary(16) => uuid_texts(&column.slice(row, 1)).as_string_view().value(0).to_owned(),
-        DataType::Float64 if column.as_primitive::<Float64Type>().value(row).is_infinite() => {
-            infinity(column.as_primitive::<Float64Type>().value(row)).to_owned()
-        }
-        DataType::Float32 if column.as_primitive::<Float32Type>().value(row).is_infinite() => {
-            infinity(column.as_primitive::<Float32Type>().value(row).into()).to_owned()
-        }
         DataType::Boolean => (if column.as_boolean().value(row) { "t" } else { "f" }).to_owned(),
         _ => ArrayFormatter::try_new(column, &FormatOptions::default())?.value(row).try_to_string()?,
     }))
 }
 
-/// Returns the text of an infinity within an array.
-fn infinity(value: f64) -> &'static str {
+/// Returns the text of an infinity.
+pub(super) fn infinity(value: f64) -> &'static str {
     if value > 0.0 { "Infinity" } else { "-Infinity" }
+}
+
+/// Returns the text of a REAL or DOUBLE that is an infinity; `None` for other values.
+fn infinite(column: &ArrayRef, row: usize) -> Option<&'static str> {
+    let value = match column.data_type() {
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row),
+        DataType::Float32 => column.as_primitive::<Float32Type>().value(row).into(),
+        _ => return None,
+    };
+    value.is_infinite().then(|| infinity(value))
 }
 
 /// Returns the text of an item in `array_to_string`, where a DOUBLE that is a whole number has no point.
 fn item_text(column: &ArrayRef, row: usize) -> Result<Option<String>> {
-    let shortest = |value: f64, text: String| if value.is_infinite() { infinity(value).to_owned() } else { text };
     Ok(match column.data_type() {
-        _ if column.is_null(row) => None,
-        DataType::Float64 => {
-            let value = column.as_primitive::<Float64Type>().value(row);
-            Some(shortest(value, value.to_string()))
-        }
-        DataType::Float32 => {
-            let value = column.as_primitive::<Float32Type>().value(row);
-            Some(shortest(value.into(), value.to_string()))
-        }
+        _ if column.is_null(row) || infinite(column, row).is_some() => text_of(column, row)?,
+        DataType::Float64 => Some(column.as_primitive::<Float64Type>().value(row).to_string()),
+        DataType::Float32 => Some(column.as_primitive::<Float32Type>().value(row).to_string()),
         _ => text_of(column, row)?,
     })
 }

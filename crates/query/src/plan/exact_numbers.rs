@@ -7,6 +7,7 @@
 //! `-` and `*` are exact: `0.1 + 0.2` is 0.3. A decimal beside a column of doubles becomes a double
 //! ([`super::number_types`]).
 
+use super::nullif;
 use super::number_types::{
     self, Side, as_double, constant_number, is_decimal, is_fraction, is_real_and_integer, number_as, side,
     with_double_elements, with_doubles,
@@ -18,10 +19,10 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, i256};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result as DFResult, ScalarValue};
 use datafusion::logical_expr::binary::type_union_coercion;
-use datafusion::logical_expr::expr::{Between, Case, InList};
+use datafusion::logical_expr::expr::{Between, Case, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit, when,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit,
 };
 
 /// The function of `ARRAY[…]`.
@@ -88,22 +89,7 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
         Expr::Between(between) => ranged(between, schema)?,
         Expr::InList(list) => listed(list, schema)?,
         Expr::Case(case) => chosen(case, schema)?,
-        Expr::ScalarFunction(function) if function.name() == "nullif" && is_unlike(&function.args, schema) => {
-            Some(nullif(&function.args, schema)?)
-        }
-        Expr::ScalarFunction(function) => match with_doubles(&function.args, schema)
-            .filter(|_| has_one_type(&function.func))
-            .or_else(|| with_double_elements(&function.args, schema))
-            .or_else(|| with_decimals(&function.args, schema))
-            .or_else(|| super::real_functions::with_wide_reals(function, schema))
-        {
-            Some(args) => {
-                let mut function = function.clone();
-                function.args = args;
-                Some(Expr::ScalarFunction(function))
-            }
-            None => None,
-        },
+        Expr::ScalarFunction(function) => called(function, schema)?,
         Expr::WindowFunction(window) => match with_decimals(&window.params.args, schema) {
             Some(args) => {
                 let mut window = window.clone();
@@ -117,17 +103,22 @@ fn exact(expr: Expr, schema: &DFSchema) -> DFResult<Transformed<Expr>> {
     Ok(done.map_or_else(|| Transformed::no(expr), Transformed::yes))
 }
 
-/// Returns true for the arguments of `nullif` that are compared in another type than that of the result.
-fn is_unlike(args: &[Expr], schema: &DFSchema) -> bool {
-    matches!(args, [first, second] if is_real_and_integer(first, second, schema) && !first.is_volatile())
-}
-
-/// Returns `nullif` of two numbers as CASE: the result has the type of the first.
-fn nullif(args: &[Expr], schema: &DFSchema) -> DFResult<Expr> {
-    let [first, second] = args else { return Err(Error::internal("nullif of other than two values").into()) };
-    let null = Expr::Literal(ScalarValue::try_from(&first.get_type(schema)?)?, None);
-    let equal = compared(first, Operator::Eq, second, schema)?;
-    when(equal.unwrap_or_else(|| first.clone().eq(second.clone())), null).otherwise(first.clone())
+/// Rewrites a call whose arguments are numbers of several types.
+fn called(function: &ScalarFunction, schema: &DFSchema) -> DFResult<Option<Expr>> {
+    let unlike = nullif::arguments(function).filter(|(first, second)| is_real_and_integer(first, second, schema));
+    if let Some((first, second)) = unlike {
+        return nullif::case(first, as_doubles(first, Operator::Eq, second, schema), schema).map(Some);
+    }
+    let args = with_doubles(&function.args, schema)
+        .filter(|_| has_one_type(&function.func))
+        .or_else(|| with_double_elements(&function.args, schema))
+        .or_else(|| with_decimals(&function.args, schema))
+        .or_else(|| super::real_functions::with_wide_reals(function, schema));
+    Ok(args.map(|args| {
+        let mut function = function.clone();
+        function.args = args;
+        Expr::ScalarFunction(function)
+    }))
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -250,7 +241,7 @@ fn folded((left, a): (&Expr, Decimal), op: Operator, (right, b): (&Expr, Decimal
 
 fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFResult<Option<Expr>> {
     if is_real_and_integer(left, right, schema) {
-        return Ok(as_doubles(left, op, right, schema));
+        return Ok(Some(as_doubles(left, op, right, schema)));
     }
     let (a, b) = (side(left, schema), side(right, schema));
     if let (Side::Decimal(of), Some(number)) = (&a, constant_number(right))
@@ -264,9 +255,11 @@ fn compared(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> DFRes
         return Ok(with_constant(right, of, op, number));
     }
     Ok(match (a, b) {
-        (Side::Decimal(_), Side::Double) | (Side::Double, Side::Decimal(_)) => as_doubles(left, op, right, schema),
-        (Side::Double, Side::Constant(_)) if is_decimal(right, schema) => as_doubles(left, op, right, schema),
-        (Side::Constant(_), Side::Double) if is_decimal(left, schema) => as_doubles(left, op, right, schema),
+        (Side::Decimal(_), Side::Double) | (Side::Double, Side::Decimal(_)) => {
+            Some(as_doubles(left, op, right, schema))
+        }
+        (Side::Double, Side::Constant(_)) if is_decimal(right, schema) => Some(as_doubles(left, op, right, schema)),
+        (Side::Constant(_), Side::Double) if is_decimal(left, schema) => Some(as_doubles(left, op, right, schema)),
         (Side::Decimal(of), Side::Constant(number)) => with_constant(left, &of, op, number),
         (Side::Constant(number), Side::Decimal(of)) => match op.swap().or_else(|| is_symmetric(op).then_some(op)) {
             Some(op) => with_constant(right, &of, op, number),
@@ -294,9 +287,9 @@ fn is_kept_by_doubles(of: &DataType) -> bool {
     decimal_type(of).is_some_and(|(precision, scale)| u32::from(precision) <= f64::DIGITS && scale >= 0)
 }
 
-fn as_doubles(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<Expr> {
+fn as_doubles(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Expr {
     let (left, right) = (as_double(left, schema), as_double(right, schema));
-    Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
 }
 
 fn is_symmetric(op: Operator) -> bool {
@@ -380,9 +373,10 @@ fn has_mixed_numbers<'e>(value: &Expr, mut others: impl Iterator<Item = &'e Expr
 /// Casts all numbers to DOUBLE if the first is compared with the others as DOUBLE; otherwise `None`.
 fn with_compared_doubles(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
     let (value, others) = values.split_first()?;
-    let is_real_and_integer = others.iter().any(|other| is_real_and_integer(value, other, schema));
-    let doubles = || values.iter().map(|value| as_double(value, schema)).collect();
-    with_doubles(values, schema).or_else(|| is_real_and_integer.then(doubles))
+    with_doubles(values, schema).or_else(|| {
+        let is_mixed = others.iter().any(|other| is_real_and_integer(value, other, schema));
+        is_mixed.then(|| values.iter().map(|value| as_double(value, schema)).collect())
+    })
 }
 
 /// Rewrites BETWEEN with numbers of several types as two comparisons.
@@ -473,7 +467,7 @@ fn with_decimals(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>> {
 
 /// Casts two numbers to their common type, if that is DECIMAL or DOUBLE; otherwise `None`.
 ///
-/// A literal that is an integer takes the type of the other number.
+/// An integer literal as the second number takes the type of the first.
 pub(crate) fn with_common_fractions(values: [&Expr; 2], schema: &DFSchema) -> DFResult<Option<Vec<Expr>>> {
     let values = values.map(Expr::clone);
     let exact = with_doubles(&values, schema).or_else(|| with_decimals(&values, schema));
@@ -481,11 +475,11 @@ pub(crate) fn with_common_fractions(values: [&Expr; 2], schema: &DFSchema) -> DF
     let values = exact.unwrap_or_else(|| values.to_vec());
     let types = values.iter().map(|value| value.get_type(schema)).collect::<DFResult<Vec<_>>>()?;
     let is_integer = |value: &Expr| matches!(value, Expr::Literal(value, _) if value.data_type().is_integer());
-    let [own, other] = &types[..] else { return Ok(None) };
-    if own == other && is_exact {
-        return Ok(Some(values));
+    let ([own, other], [_, second]) = (&types[..], &values[..]) else { return Ok(None) };
+    if own == other {
+        return Ok(is_exact.then_some(values));
     }
-    if own == other || !types.iter().all(DataType::is_numeric) || values.iter().skip(1).any(is_integer) {
+    if !own.is_numeric() || !other.is_numeric() || is_integer(second) {
         return Ok(None);
     }
     match type_union_coercion(own, other).filter(is_fraction) {

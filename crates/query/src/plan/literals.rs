@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, cast, lit};
 use std::sync::Arc;
-use tidalite_types::{ColumnType, TimeUnit, pg_type};
+use tidalite_types::{ColumnType, TimeUnit};
 
 /// Functions whose value is one of their arguments.
 pub(crate) const CHOOSING: &[&str] = &["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
@@ -124,10 +124,10 @@ fn rewritten(expr: Expr, schema: &DFSchema, is_retyped: &mut bool) -> DFResult<T
     }
 }
 
-/// What is said of values of which one is chosen.
+/// The type of values of which one is chosen.
 #[derive(Clone, Copy, PartialEq)]
 enum Chosen {
-    /// The planner knows what they are.
+    /// The planner knows the type.
     Known,
     /// They became texts, or timestamps.
     Retyped,
@@ -193,8 +193,10 @@ fn own_cast(expr: &Expr, field: &FieldRef, is_tried: bool, schema: &DFSchema) ->
     let Ok((_, given)) = expr.to_field(schema) else { return Ok(None) };
     if let (DataType::List(from), DataType::List(item)) = (given.data_type(), field.data_type()) {
         let (element, elements) = array_casts::element(from)?;
-        let documents = documents_of(field).filter(|_| door::pg_type(&given) != door::pg_type(field));
-        let cast = own_cast(&element, documents.as_ref().unwrap_or(item), is_tried, &elements)?;
+        // The type of the array alone tells that its elements are documents.
+        let documents = door::document_type(field).filter(|of| door::document_type(&given) != Some(*of));
+        let item = documents.map_or_else(|| item.clone(), |of| door::field("", of, true));
+        let cast = own_cast(&element, &item, is_tried, &elements)?;
         return Ok(cast.map(|cast| array_casts::call(expr.clone(), from, cast, field)));
     }
     let (from, to) = (door::column_type(&given), door::column_type(field));
@@ -220,14 +222,6 @@ fn own_cast(expr: &Expr, field: &FieldRef, is_tried: bool, schema: &DFSchema) ->
     };
     let is_document = to == Some(ColumnType::Jsonb) && from == Some(ColumnType::Json);
     (is_from_text || is_document).then(|| call(name, cast(expr.clone(), DataType::Utf8View))).transpose()
-}
-
-/// Returns the type of the elements of an array of JSON documents, which the type of the array alone tells.
-fn documents_of(array: &Field) -> Option<FieldRef> {
-    let of = door::pg_type(array);
-    let documents = [(pg_type::JSON, ColumnType::Json), (pg_type::JSONB, ColumnType::Jsonb)];
-    let found = documents.into_iter().find(|(element, _)| element.array == of.oid);
-    found.map(|(_, column_type)| door::field("", column_type, true))
 }
 
 /// The text of a UUID or an IPv4 address; anything else as it is.

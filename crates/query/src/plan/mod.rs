@@ -39,6 +39,7 @@ mod merged_joins;
 mod merged_windows;
 mod multiset;
 mod named_once;
+mod nullif;
 mod number_types;
 mod operators;
 mod ordered_aggregates;

@@ -215,15 +215,20 @@ pub(crate) fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
 }
 
 /// Returns the type in which a number of one type is compared with a number of another; `None` for the common type.
-///
-/// PostgreSQL compares a REAL beside another type of numbers as DOUBLE, which has the digits of both.
 pub(crate) fn compared_type(a: &DataType, b: &DataType) -> Option<DataType> {
-    let is_exact = |data_type: &DataType| data_type.is_signed_integer() || data_type.is_decimal();
     match (a, b) {
-        (DataType::Float32, other) | (other, DataType::Float32) if is_exact(other) => Some(DataType::Float64),
+        _ if is_real_and_exact(a, b) => Some(DataType::Float64),
         _ if a.is_numeric() && b.is_numeric() => common_type(a, b),
         _ => None,
     }
+}
+
+/// Returns true for REAL beside an integer or a DECIMAL.
+///
+/// PostgreSQL computes and compares these in DOUBLE, which has the digits of both.
+pub(super) fn is_real_and_exact(a: &DataType, b: &DataType) -> bool {
+    let is_exact = |data_type: &DataType| data_type.is_signed_integer() || data_type.is_decimal();
+    matches!((a, b), (DataType::Float32, other) | (other, DataType::Float32) if is_exact(other))
 }
 
 /// Returns true if a REAL and an integer are compared as DOUBLE.
@@ -232,7 +237,8 @@ pub(crate) fn compared_type(a: &DataType, b: &DataType) -> Option<DataType> {
 pub(super) fn is_real_and_integer(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
     let is_real = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| data_type == DataType::Float32);
     let is_integer = |expr: &Expr| expr.get_type(schema).is_ok_and(|t| t.is_signed_integer()) && !is_single(expr);
-    is_real(left) && is_integer(right) || is_integer(left) && is_real(right)
+    // The right side, often a constant of a list, has a type without a search in the schema.
+    is_integer(right) && is_real(left) || is_real(right) && is_integer(left)
 }
 
 /// Returns true for a constant integer of at most 24 bits, which every REAL near it can represent.

@@ -4,7 +4,7 @@
 //! `ip << '10.0.0.0/8'` is strictly within, `<<=` (which [`crate::dialect`] writes `<@`) within or the same.
 
 use super::literals::{text_as, with_text};
-use super::number_types::with_common_elements;
+use super::number_types::{is_real_and_exact, with_common_elements};
 use crate::door;
 use crate::functions::guarded::array_has_any;
 use crate::functions::value_texts::BYTES_TOGETHER;
@@ -146,17 +146,15 @@ fn shifted(expr: &RawBinaryExpr, schema: &DFSchema) -> Option<Expr> {
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, args)))
 }
 
-/// A REAL beside an integer or a DECIMAL computes in DOUBLE, which has the digits of both.
+/// Casts the operands of a calculation to DOUBLE if one is a REAL and the other an integer or a DECIMAL.
 fn with_wide_reals(expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     use BinaryOperator::{Divide, Minus, Modulo, Multiply, Plus};
     if !matches!(expr.op, Plus | Minus | Multiply | Divide | Modulo) {
         return expr;
     }
     let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else { return expr };
-    let is_exact = |t: &DataType| t.is_signed_integer() || t.is_decimal();
-    match (&left, &right) {
-        (DataType::Float32, other) | (other, DataType::Float32) if is_exact(other) => {}
-        _ => return expr,
+    if !is_real_and_exact(&left, &right) {
+        return expr;
     }
     let wide = |e: Expr| cast(e, DataType::Float64);
     RawBinaryExpr { left: wide(expr.left), right: wide(expr.right), op: expr.op }

@@ -183,7 +183,7 @@ fn malformed() -> Error {
     Error::invalid("SAMPLE BY takes a length, such as 1h, and then FROM … TO, FILL or ALIGN TO")
 }
 
-/// The buckets of a clause whose rows are nothing but groups of rows of their own times: the calendar's, none filled.
+/// Returns the buckets of SAMPLE BY in a materialized view: aligned to the calendar, none filled.
 pub(crate) fn fixed_buckets(length: &str, zone: Option<&str>, offset: Option<&str>, unit: TimeUnit) -> Result<Buckets> {
     Ok(Buckets {
         stride: stride(length)?,

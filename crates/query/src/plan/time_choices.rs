@@ -1,10 +1,11 @@
 //! Dates among timestamps, as values of which one is chosen or that stand in one column: the dates become timestamps of
 //! the finest unit among the others, as in PostgreSQL. The planner would take nanoseconds, which lack most years.
 
+use super::nullif;
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, cast, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, cast};
 
 /// Returns the type that a date has beside other types: that of the timestamps among them, the finest one.
 pub(crate) fn type_of_dates<'t>(types: impl Iterator<Item = &'t DataType>) -> Option<DataType> {
@@ -33,12 +34,11 @@ pub(crate) fn with_times(values: &[Expr], schema: &DFSchema) -> Option<Vec<Expr>
     Some(pairs.map(|(value, own)| if is_date(own) { cast(value.clone(), to.clone()) } else { value.clone() }).collect())
 }
 
-/// Returns `nullif` of a date and a timestamp as CASE: the result has the type of the first.
+/// Returns `nullif` of a date and a timestamp as CASE; `None` for another call.
 pub(super) fn nullif(function: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
-    let [first, second] = function.args.as_slice() else { return Ok(None) };
-    if function.name() != "nullif" || first.is_volatile() || with_times(&function.args, schema).is_none() {
+    let Some((first, second)) = nullif::arguments(function) else { return Ok(None) };
+    if with_times(&function.args, schema).is_none() {
         return Ok(None);
     }
-    let null = Expr::Literal(ScalarValue::try_from(&first.get_type(schema)?)?, None);
-    when(first.clone().eq(second.clone()), null).otherwise(first.clone()).map(Some)
+    nullif::case(first, first.clone().eq(second.clone()), schema).map(Some)
 }
