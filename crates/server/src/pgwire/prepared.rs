@@ -11,7 +11,7 @@ use super::types::{self, Column};
 use crate::budget::Share;
 use std::sync::OnceLock;
 use tidalite::types::pg_type;
-use tidalite::{Described, Parameter, Rows};
+use tidalite::{Described, OutputColumn, Parameter, Rows};
 
 /// A statement that can be bound to values many times.
 pub struct Prepared {
@@ -60,9 +60,13 @@ impl What {
 impl Prepared {
     /// Returns the rows of an execution; their columns were announced if the statement was described.
     pub fn running(&self, rows: Rows) -> Running {
-        let is_pivot = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("pivot"));
-        let has_pivot = tokens(&self.sql).any(|(_, token)| is_pivot(token));
-        Running { has_pivot, ..Running::new(rows, self.columns()) }
+        let described = self.described.get().and_then(|described| described.columns.as_ref());
+        // Other names may differ: the name of `$1 + 1` has the value of the parameter.
+        let is_other = |(own, described): (&OutputColumn, &OutputColumn)| {
+            own.pivot_values != described.pivot_values && own.name != described.name
+        };
+        let has_other_columns = described.is_some_and(|(columns, _)| rows.columns.iter().zip(columns).any(is_other));
+        Running { has_other_columns, ..Running::new(rows, self.columns()) }
     }
 
     /// What is run.

@@ -26,7 +26,7 @@ impl Session<'_> {
                 };
                 let Some(batch) = next else { break };
                 let batch = batch.map_err(|error| reported("", &error))?;
-                if batch.num_columns() != running.columns.len() || running.has_other_names() {
+                if batch.num_columns() != running.columns.len() || running.has_other_columns {
                     let changed = Report::error("0A000", "cached plan must not change result type");
                     // asyncpg and pgjdbc prepare the statement again.
                     return Err(Report { routine: Some("RevalidateCachedQuery"), ..changed }.into());
