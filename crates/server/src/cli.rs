@@ -4,8 +4,9 @@
 //! ([`restart`]).
 
 use crate::config::{self, Config, OnSyncFailure};
-use crate::process::{Signals, fail, given, socket_runtime, with_settings};
+use crate::process::{fail, given, socket_runtime, with_settings};
 use crate::serve::Server;
+use crate::signals::Signals;
 use crate::{demo, generated, import, logging, memory, restart, shell, upkeep};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;

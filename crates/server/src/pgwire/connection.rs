@@ -10,10 +10,10 @@ use super::message::{Input, Malformed, Message, Object};
 use super::prepared::{What, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{FAILED, Failure, IDLE, Session, Step, gone, not_utf8, reported};
-use super::shared::Shared;
 use super::startup::Startup;
+use super::state::PgState;
 use super::{introspection, split};
 use crate::counters::add;
 use crate::results;
@@ -29,7 +29,7 @@ pub async fn run(
     input: Input,
     out: Output,
     startup: Startup,
-    shared: &Shared,
+    shared: &PgState,
     backend: &Backend<'_>,
     stop: Stop,
 ) -> io::Result<()> {
@@ -264,7 +264,7 @@ impl Session<'_> {
         match self.start(sent, text, values).await? {
             Response::Done { tag, rows } => self.changed(tag, rows),
             Response::Rows(rows) => {
-                let mut running = Running::new(rows, None);
+                let mut running = RunningQuery::new(rows, None);
                 self.out.row_description(&running.columns, |_| 0);
                 let (count, _) = self.send(&mut running, &[], u64::MAX).await?;
                 self.complete(&rows_tag(sql, count));

@@ -7,7 +7,7 @@ use super::obey::shown;
 use super::prepared::{Portal, Prepared, State, What, first_word, format};
 use super::reply::Report;
 use super::rows::rows_tag;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{IDLE, Session, Step, gone, not_utf8, reported};
 use super::types::Column;
 use super::{introspection, parameters, split};
@@ -188,7 +188,7 @@ impl Session<'_> {
                 && let Response::Rows(rows) =
                     self.start(&prepared.sql, prepared.text(), portal.parameters.clone()).await?
             {
-                portal.state = State::Rows(Running::new(rows, None));
+                portal.state = State::Rows(RunningQuery::new(rows, None));
             }
             if let State::Rows(running) = &portal.state {
                 columns = Some(running.columns.clone());

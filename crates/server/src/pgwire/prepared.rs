@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 use super::cursor_command::CursorCommand;
 use super::prepare_command::{Execute, Prepare};
 use super::reply::Report;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::split::{Token, tokens};
 use super::types::{self, Column};
 use crate::budget::Share;
@@ -59,14 +59,14 @@ impl What {
 
 impl Prepared {
     /// Returns the rows of an execution; their columns were announced if the statement was described.
-    pub fn running(&self, rows: Rows) -> Running {
+    pub fn running(&self, rows: Rows) -> RunningQuery {
         let described = self.described.get().and_then(|described| described.columns.as_ref());
         // Other names may differ: the name of `$1 + 1` has the value of the parameter.
         let is_other = |(own, described): (&OutputColumn, &OutputColumn)| {
             own.pivot_values != described.pivot_values && own.name != described.name
         };
         let has_other_columns = described.is_some_and(|(columns, _)| rows.columns.iter().zip(columns).any(is_other));
-        Running { has_other_columns, ..Running::new(rows, self.columns()) }
+        RunningQuery { has_other_columns, ..RunningQuery::new(rows, self.columns()) }
     }
 
     /// What is run.
@@ -143,7 +143,7 @@ impl Portal {
 
 pub enum State {
     New,
-    Rows(Running),
+    Rows(RunningQuery),
     /// Rows of a portal that a statement moved.
     Cursor(Box<Cursor>),
     Finished,
