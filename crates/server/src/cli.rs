@@ -1,4 +1,4 @@
-//! The command line: what was asked for, and how it ends.
+//! The command line: its commands, and their exit codes.
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong arguments or settings, 3 failed write or sync of a server's log
 //! ([`restart`]).

@@ -13,11 +13,11 @@ pub struct Source {
     /// As it was given.
     pub name: String,
     pub format: Format,
-    /// The table that its name suggests.
+    /// The table name that the file name suggests.
     pub stem: Option<String>,
     /// Bytes of the file before decompression, when that is known.
     pub bytes: Option<u64>,
-    /// Of these, read so far.
+    /// Bytes read so far, before decompression.
     pub read: Arc<AtomicU64>,
     is_url: bool,
 }
