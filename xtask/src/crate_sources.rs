@@ -22,7 +22,7 @@ pub struct Source {
 pub fn read(root: &Path, folder: &str) -> io::Result<Vec<Source>> {
     let src = format!("{folder}/src/");
     let mut out = Vec::new();
-    for path in files::rust_sources_in(root, &src) {
+    for path in files::files_in(root, &src, &["rs"]) {
         let text = fs::read_to_string(root.join(&path))?;
         out.push(source(path.trim_start_matches(&src), &text));
     }

@@ -1,8 +1,8 @@
 //! Import cycles among the files of a crate.
 //!
-//! Input: the sources of each crate. An arrow goes from a file to each file of the crate that defines a name used by the
-//! first one; a re-export is followed to the definition. No arrows: `pub use` of a descendant, tests, calls of methods.
-//! Output: an offence for each set of files that reach one another (a strongly connected component).
+//! Input: the sources of each crate. An edge goes from a file to each file of the crate that defines a name used by
+//! the first one; a re-export is followed to the definition. No edges: `pub use` of a descendant, tests, calls of
+//! methods. Output: an offence for each set of files that reach one another (a strongly connected component).
 
 mod components;
 mod imports;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use crate::{crate_sources, files};
 use components::components;
-use modules::{Arrow, Crate, shown};
+use modules::{Crate, Edge, shown};
 
 /// Crates that have cycles, with the largest number of files in one component. The numbers may only decrease.
 const ALLOWED: &[(&str, usize)] = &[
@@ -21,20 +21,20 @@ const ALLOWED: &[(&str, usize)] = &[
     ("sql", 8),
     ("tidalite", 29),
 ];
-/// Arrows listed in an offence.
-const ARROWS_SHOWN_MAX: usize = 30;
+/// Edges listed in an offence.
+const EDGES_SHOWN_MAX: usize = 30;
 
 pub fn check(root: &Path, offences: &mut Vec<String>) {
     for folder in files::crate_folders(root) {
         match crate_sources::read(root, &folder) {
-            Ok(sources) => check_crate(&folder, &Crate::new(&sources).arrows(), offences),
+            Ok(sources) => check_crate(&folder, &Crate::new(&sources).edges(), offences),
             Err(error) => offences.push(format!("{folder}/src: {error}")),
         }
     }
 }
 
-fn check_crate(folder: &str, arrows: &[Arrow], offences: &mut Vec<String>) {
-    let found = crate_components(arrows);
+fn check_crate(folder: &str, edges: &[Edge], offences: &mut Vec<String>) {
+    let found = crate_components(edges);
     let largest = found.iter().map(Vec::len).max().unwrap_or(0);
     let allowed = ALLOWED.iter().find(|(name, _)| folder.strip_prefix("crates/") == Some(name));
     match allowed {
@@ -43,25 +43,25 @@ fn check_crate(folder: &str, arrows: &[Arrow], offences: &mut Vec<String>) {
                 .push(format!("{folder} has no import cycles: remove its entry from ALLOWED in xtask/src/cycles.rs"));
         }
         Some((_, files_max)) if largest <= *files_max => {}
-        _ => offences.extend(found.iter().map(|component| offence(folder, component, arrows, ARROWS_SHOWN_MAX))),
+        _ => offences.extend(found.iter().map(|component| offence(folder, component, edges, EDGES_SHOWN_MAX))),
     }
 }
 
-fn offence(folder: &str, component: &[&[String]], arrows: &[Arrow], arrows_max: usize) -> String {
+fn offence(folder: &str, component: &[&[String]], edges: &[Edge], edges_max: usize) -> String {
     let mut out = format!("{folder}: import cycle of {} files", component.len());
     let inside =
-        arrows.iter().filter(|a| component.contains(&a.from.as_slice()) && component.contains(&a.to.as_slice()));
-    for arrow in inside.clone().take(arrows_max) {
-        out += &format!("\n    {} -> {}  ({})", shown(&arrow.from), shown(&arrow.to), arrow.path);
+        edges.iter().filter(|a| component.contains(&a.from.as_slice()) && component.contains(&a.to.as_slice()));
+    for edge in inside.clone().take(edges_max) {
+        out += &format!("\n    {} -> {}  ({})", shown(&edge.from), shown(&edge.to), edge.path);
     }
-    let rest = inside.count().saturating_sub(arrows_max);
+    let rest = inside.count().saturating_sub(edges_max);
     if rest > 0 {
-        out += &format!("\n    and {rest} more arrows");
+        out += &format!("\n    and {rest} more edges");
     }
     out
 }
 
-/// Prints the components of `crates` (all without names), with the arrows inside of each.
+/// Prints the components of `crates` (all without names), with the edges inside of each.
 pub fn report(root: &Path, crates: &[String]) {
     for folder in files::crate_folders(root) {
         let name = folder.rsplit('/').next().unwrap_or_default();
@@ -70,15 +70,15 @@ pub fn report(root: &Path, crates: &[String]) {
         }
         match crate_sources::read(root, &folder) {
             Ok(sources) => {
-                let arrows = Crate::new(&sources).arrows();
-                let found = crate_components(&arrows);
+                let edges = Crate::new(&sources).edges();
+                let found = crate_components(&edges);
                 println!(
                     "{folder}: {} components of {:?} files",
                     found.len(),
                     found.iter().map(Vec::len).collect::<Vec<_>>()
                 );
                 for component in found.iter().filter(|_| !crates.is_empty()) {
-                    println!("{}", offence(&folder, component, &arrows, usize::MAX));
+                    println!("{}", offence(&folder, component, &edges, usize::MAX));
                 }
             }
             Err(error) => eprintln!("{folder}/src: {error}"),
@@ -86,8 +86,8 @@ pub fn report(root: &Path, crates: &[String]) {
     }
 }
 
-fn crate_components(arrows: &[Arrow]) -> Vec<Vec<&[String]>> {
-    components(arrows.iter().map(|a| (a.from.as_slice(), a.to.as_slice())))
+fn crate_components(edges: &[Edge]) -> Vec<Vec<&[String]>> {
+    components(edges.iter().map(|a| (a.from.as_slice(), a.to.as_slice())))
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
 
     fn offences(files: &[(&str, &str)]) -> Vec<String> {
         let mut offences = Vec::new();
-        check_crate("crates/made_up", &Crate::new(&crate_sources::from_texts(files)).arrows(), &mut offences);
+        check_crate("crates/made_up", &Crate::new(&crate_sources::from_texts(files)).edges(), &mut offences);
         offences
     }
 

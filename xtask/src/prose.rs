@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::files;
 use sentences::Sentence;
 
 /// Largest share of sentences that begin with one of [`sentences::OPENERS`], in percent.
 const OPENERS_PERCENT_MAX: usize = 2;
 /// Largest number of uses of `what` in a thousand words.
 const WHATS_PER_MILLE_MAX: usize = 1;
-/// Files and folders that meet both limits, one path a line, `#` starts a comment.
+/// Files and folders that meet both limits; see [`files::list`].
 const DONE: &str = "xtask/prose_done.txt";
-/// Folders of the repository that hold no sources.
-const SKIPPED: [&str; 3] = ["target", "node_modules", "corpus"];
+/// Extensions of files with prose.
+const EXTENSIONS: [&str; 2] = ["rs", "md"];
 
 /// Counts over the prose of one file or of a group of files.
 #[derive(Clone, Copy, Default)]
@@ -73,7 +74,7 @@ impl Counts {
 
 /// Prints the report: groups without `paths`; files and their sentences with an opener or `what` with `paths`.
 pub fn report(root: &Path, paths: &[String]) {
-    let files = files(root);
+    let files = files::files_in(root, "", &EXTENSIONS);
     let mut rows: BTreeMap<String, Counts> = BTreeMap::new();
     let mut total = Counts::default();
     for path in files.iter().filter(|f| paths.is_empty() || paths.iter().any(|p| is_within(f, p))) {
@@ -102,12 +103,12 @@ pub fn report(root: &Path, paths: &[String]) {
 
 /// Reports every file below a path of [`DONE`] that misses a limit, and every path that matches no file.
 pub fn check(root: &Path, offences: &mut Vec<String>) {
-    let list = match fs::read_to_string(root.join(DONE)) {
+    let list = match files::list(root, DONE) {
         Ok(list) => list,
         Err(error) => return offences.push(format!("{DONE}: {error}")),
     };
-    let files = files(root);
-    for done in list.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
+    let files = files::files_in(root, "", &EXTENSIONS);
+    for done in &list {
         if !files.iter().any(|file| is_within(file, done)) {
             offences.push(format!("{DONE} lists {done}, which holds no Rust source and no Markdown file"));
         }
@@ -137,31 +138,6 @@ fn sentences_of(root: &Path, path: &str) -> Vec<Sentence> {
         }
     }
     out
-}
-
-/// Paths of all Rust sources and Markdown files, relative to `root`, sorted.
-fn files(root: &Path) -> Vec<String> {
-    // `read_dir` needs a name for the current folder.
-    let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
-    let mut out = Vec::new();
-    collect(root, root, &mut out);
-    out.sort();
-    out
-}
-
-fn collect(root: &Path, folder: &Path, out: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-                collect(root, &path, out);
-            }
-        } else if path.extension().is_some_and(|e| e == "rs" || e == "md") {
-            out.extend(path.strip_prefix(root).ok().map(|p| p.to_string_lossy().replace('\\', "/")));
-        }
-    }
 }
 
 fn is_within(file: &str, path: &str) -> bool {

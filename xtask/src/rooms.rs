@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::files;
+
 struct Room {
     folder: &'static str,
     /// Rooms it may use, by package.
@@ -75,10 +77,10 @@ pub fn check(root: &Path, offences: &mut Vec<String>) {
             Err(problem) => offences.push(problem),
         }
     }
-    let Ok(entries) = fs::read_dir(&crates) else { return offences.push("there is no folder crates".to_owned()) };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.path().join("Cargo.toml").exists() && ROOMS.iter().all(|r| r.folder != name) {
+    for folder in files::crate_folders(root) {
+        if let Some(name) = folder.strip_prefix("crates/")
+            && ROOMS.iter().all(|r| r.folder != name)
+        {
             offences.push(format!("crates/{name} is in no row of xtask/src/rooms.rs: say whom it may know"));
         }
     }

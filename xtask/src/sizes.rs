@@ -14,10 +14,10 @@ use crate::files;
 
 const FILE_LINES_MAX: usize = 900;
 const FUNCTION_LINES_MAX: usize = 100;
-/// Known offenders, one a line as in the message up to the colon; `#` starts a comment.
+/// Known offenders, as in the message up to the colon; see [`files::list`].
 const ALLOWED: &str = "xtask/allowed_sizes.txt";
 
-/// An offence: the thing that offends, and why.
+/// A rule that a file, a function or a type breaks.
 #[derive(Debug, PartialEq, Eq)]
 struct Offence {
     subject: String,
@@ -25,12 +25,10 @@ struct Offence {
 }
 
 pub fn check(root: &Path, offences: &mut Vec<String>) {
-    let list = match fs::read_to_string(root.join(ALLOWED)) {
-        Ok(list) => list,
+    let allowed: BTreeSet<String> = match files::list(root, ALLOWED) {
+        Ok(list) => list.into_iter().collect(),
         Err(error) => return offences.push(format!("{ALLOWED}: {error}")),
     };
-    let allowed: BTreeSet<&str> =
-        list.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
     let found = found(root);
     for offence in found.iter().filter(|o| !allowed.contains(o.subject.as_str())) {
         offences.push(format!("{}: {}", offence.subject, offence.reason));

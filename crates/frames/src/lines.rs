@@ -7,16 +7,14 @@
 
 mod cells;
 mod escape;
-mod part;
 
 use crate::symbols::{Symbols, is_text};
 use crate::unpack::{is_packed, unpacked, without_runs};
 use crate::{Error, Result};
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Schema, TimeUnit as ArrowUnit};
-use cells::{Field, Symbol};
+use cells::{Field, Part, Symbol};
 pub use escape::{name_problem, push_escaped, push_quoted};
-use part::Part;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread;

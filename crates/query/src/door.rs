@@ -26,6 +26,8 @@ const PG_TYPE_KEY: &str = "tidalite.pg";
 const SHOWN_AS_KEY: &str = "tidalite.shown";
 /// The metadata key for the table number and column number of a field.
 const ORIGIN_KEY: &str = "tidalite.origin";
+/// The metadata key for the values of a sub-query of a PIVOT that are part of the name of a field.
+const PIVOT_KEY: &str = "tidalite.pivot";
 /// The metadata key that marks the designated timestamp of a table.
 const DESIGNATED_KEY: &str = "tidalite.designated";
 
@@ -231,6 +233,18 @@ pub(crate) fn named(field: &Field, name: &str) -> Field {
 /// The metadata of a computed column that is spelled so.
 pub(crate) fn spelled_metadata(name: &str) -> HashMap<String, String> {
     HashMap::from([(NAME_KEY.to_owned(), name.to_owned())])
+}
+
+/// Creates the metadata of a column of a PIVOT from its spelling and from the values of sub-queries in it.
+pub(crate) fn pivot_metadata(name: &str, values: Option<String>) -> HashMap<String, String> {
+    let mut metadata = spelled_metadata(name);
+    metadata.extend(values.map(|values| (PIVOT_KEY.to_owned(), values)));
+    metadata
+}
+
+/// Returns the values of sub-queries of a PIVOT that are part of the name of a column.
+pub(crate) fn pivot_values(field: &Field) -> Option<&str> {
+    field.metadata().get(PIVOT_KEY).map(String::as_str)
 }
 
 /// The spelling a field carries for the name it has now.

@@ -156,6 +156,8 @@ pub struct OutputColumn {
     pub column_type: Option<ColumnType>,
     /// The column description for clients of PostgreSQL.
     pub pg: PgColumn,
+    /// The values in the name that sub-queries of a PIVOT returned during planning.
+    pub pivot_values: Option<String>,
 }
 
 /// The description of a column for clients of PostgreSQL.
@@ -726,7 +728,8 @@ fn panicked() -> Error {
 fn output_column(field: &Field, words: &Words) -> OutputColumn {
     let name = words.spelling(field.name(), door::spelling(field)).to_owned();
     let pg = PgColumn { pg_type: door::sent_as(field), origin: door::origin(field) };
-    OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field), pg }
+    let pivot_values = door::pivot_values(field).map(str::to_owned);
+    OutputColumn { name, type_name: door::type_name(field), column_type: door::column_type(field), pg, pivot_values }
 }
 
 /// The second column of a name gets a number, as in QuestDB: `ts`, `ts1`.
@@ -768,6 +771,7 @@ fn lines(text: &str) -> Result<QueryResult> {
         type_name: "VARCHAR".to_owned(),
         column_type: Some(ColumnType::Varchar),
         pg: PgColumn::default(),
+        pivot_values: None,
     }];
     Ok(QueryResult { columns, schema, timestamp: None, stream: futures::stream::iter([Ok(batch)]).boxed() })
 }

@@ -1,4 +1,4 @@
-//! Values of record batches as text: JSON, CSV and what a person reads.
+//! Values of record batches as text: JSON, CSV and tables for terminals.
 //!
 //! A column of a batch is looked at once and becomes [`Cells`]; writing a value is then a match and a copy.
 //! NaN and infinities, which JSON has no words for, are `null` there, as in QuestDB.
@@ -32,7 +32,7 @@ use time::Minute;
 /// The values of one column of one batch.
 pub struct Cells<'a> {
     array: &'a dyn Array,
-    /// Whether any value is NULL.
+    /// True if any value is NULL.
     nulls: bool,
     values: Values<'a>,
 }
@@ -60,7 +60,7 @@ enum Values<'a> {
     FixedList(&'a FixedSizeListArray, Box<Cells<'a>>),
     Interval(&'a [IntervalMonthDayNano]),
     Null,
-    /// Decimals and what we have no words of our own for; the flag says that JSON and CSV quote it.
+    /// Decimals and types without a writer of their own; the flag is true if JSON and CSV quote them.
     Other(ArrayFormatter<'a>, bool),
 }
 
@@ -122,7 +122,7 @@ impl<'a> Cells<'a> {
         matches!(self.values, Values::Null) || self.nulls && self.array.is_null(row)
     }
 
-    /// Whether a row has the timestamp of the one before it; of other types it is not told.
+    /// Returns true if a row has the timestamp of the previous row; false for other types.
     fn is_time_of_row_before(&self, row: usize) -> bool {
         match &self.values {
             Values::Timestamp(values, ..) => !self.nulls && row > 0 && values[row - 1] == values[row],

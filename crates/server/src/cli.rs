@@ -1,11 +1,12 @@
-//! The command line: what was asked for, and how it ends.
+//! The command line: its commands, and their exit codes.
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong arguments or settings, 3 failed write or sync of a server's log
 //! ([`restart`]).
 
 use crate::config::{self, Config, OnSyncFailure};
-use crate::process::{Signals, fail, given, socket_runtime, with_settings};
+use crate::process::{fail, given, socket_runtime, with_settings};
 use crate::serve::Server;
+use crate::signals::Signals;
 use crate::{demo, generated, import, logging, memory, restart, shell, upkeep};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;

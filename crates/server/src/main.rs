@@ -1,10 +1,11 @@
 //! The `tidalite` binary: the server, its shell, its demo.
 //!
-//! Reading order: [`cli`] command line, [`process`] what commands share; [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log;
-//! [`accept`], [`http`], [`pgwire`], [`ilp`], [`health`] ports, [`socket`] and [`tls`] connections; [`lines`] line
-//! protocol; [`answer`], [`cells`], [`digits`], [`json`] result rows; [`errors`] error responses; [`auth`], [`logins`],
-//! [`budget`], [`counters`], [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and
-//! [`upkeep`]; [`terminal`] output of commands.
+//! Reading order: [`cli`] command line, [`process`] settings, threads and exit codes of commands, [`signals`];
+//! [`config`] settings; [`serve`] start and stop, [`restart`] after a failed log; [`accept`], [`http`], [`pgwire`],
+//! [`ilp`], [`health`] ports, [`socket`] and [`tls`] connections; [`lines`] line protocol; [`answer`], [`cells`],
+//! [`digits`], [`json`] result rows; [`errors`] error responses; [`auth`], [`logins`], [`budget`], [`counters`],
+//! [`logging`], [`memory`], [`system`], [`stop`]; [`shell`], [`demo`], [`import`] and [`upkeep`]; [`terminal`] output
+//! of commands.
 //!
 //! This crate uses sockets and the library `tidalite`, and no crate below.
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ mod restart;
 mod results;
 mod serve;
 mod shell;
+mod signals;
 mod slow_reader;
 mod socket;
 mod stop;

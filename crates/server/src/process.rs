@@ -1,16 +1,14 @@
-//! The process of a command: its settings, threads and signals, and its exit code.
+//! The process of a command: its settings, threads and exit code.
 
 use crate::config::{Given, SETTINGS};
-use crate::serve::Server;
 use crate::system;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tidalite::ask_for_short_turns;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Flags for all settings, from their table.
+/// Adds the flags of all settings in [`SETTINGS`].
 pub fn with_settings(command: Command) -> Command {
     let config =
         Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML) [env: TIDALITE_CONFIG]");
@@ -21,7 +19,7 @@ pub fn with_settings(command: Command) -> Command {
         let long = format!("{help}\nAllowed: {} [key: {}] [env: {}]", setting.allowed, setting.key, setting.env());
         let arg = Arg::new(setting.key).long(setting.flag).value_name(setting.value_name);
         let arg = arg.help(StyledStr::from(help)).long_help(StyledStr::from(long));
-        // A switch may stand alone.
+        // `--flag` alone means true.
         let arg = if setting.value_name == "BOOL" {
             arg.num_args(0..=1).default_missing_value("true").require_equals(true)
         } else {
@@ -31,7 +29,7 @@ pub fn with_settings(command: Command) -> Command {
     })
 }
 
-/// The settings from file, environment and these flags.
+/// Returns the settings of the file, the environment and the flags.
 ///
 /// # Errors
 /// The message for the user.
@@ -42,58 +40,22 @@ pub fn given(matches: &ArgMatches) -> Result<Given, String> {
     Given::gather(file.as_deref(), env, flags).map_err(|e| e.to_string())
 }
 
-/// Prints why and says so by the exit code.
+/// Prints the message to standard error and returns the exit code.
 pub fn fail(code: u8, message: &str) -> ExitCode {
     print_err!("tidalite: {message}");
     ExitCode::from(code)
 }
 
-/// The threads of the sockets: they parse lines and write answers; queries have threads of their own.
+/// Creates the threads that serve sockets: they parse lines and write responses; queries have their own threads.
 ///
 /// # Errors
-/// When the system has no threads.
+/// The system cannot start threads.
 pub fn socket_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut threads = tokio::runtime::Builder::new_multi_thread();
-    // Somebody waits for them, and they have little to do at a time.
+    // Clients wait for these threads, and each task of a thread is short.
     let begin = || {
         ask_for_short_turns();
         system::begin_dates();
     };
     threads.thread_name("sockets").on_thread_start(begin).enable_all().build()
-}
-
-/// SIGTERM and SIGINT, since [`Signals::listen`].
-pub struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// # Errors
-    /// When the system refuses, as a message.
-    pub fn listen() -> Result<Signals, String> {
-        let listen = |kind| signal(kind).map_err(|e| format!("could not listen for signals: {e}"));
-        Ok(Signals { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    pub async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
-
-    /// Stops the server; one more signal means "now".
-    ///
-    /// # Errors
-    /// The message for the user.
-    pub async fn stop(&mut self, server: Server) -> Result<(), String> {
-        tokio::select! {
-            stopped = server.stop() => stopped.map_err(|e| format!("the database did not close cleanly: {e}")),
-            _ = self.next() => {
-                print_err!("tidalite: stopped at once by a second signal; what was acknowledged is in the log");
-                std::process::exit(1)
-            }
-        }
-    }
 }

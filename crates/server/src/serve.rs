@@ -317,7 +317,7 @@ impl All<'_> {
         health: Arc<Health>,
     ) -> io::Result<JoinHandle<()>> {
         let config = self.config;
-        let shared = Arc::new(http::Shared {
+        let shared = Arc::new(http::HttpState {
             database: self.database.clone(),
             counters: self.counters.clone(),
             auth: HttpAuth::new(config.http_user.as_ref(), &config.http_tokens),
@@ -356,7 +356,7 @@ impl All<'_> {
                 Some(made.ok_or_else(|| io::Error::other("the system has no random bytes for a password's salt"))?)
             }
         };
-        let shared = Arc::new(pgwire::Shared {
+        let shared = Arc::new(pgwire::PgState {
             database: self.database.clone(),
             counters: self.counters.clone(),
             credentials,
@@ -379,7 +379,7 @@ impl All<'_> {
         keys: Option<ilp::Keys>,
         threads: &ilp::LineThreads,
     ) -> io::Result<JoinHandle<()>> {
-        let shared = Arc::new(ilp::Shared {
+        let shared = Arc::new(ilp::IlpState {
             database: self.database.clone(),
             counters: self.counters.clone(),
             keys,

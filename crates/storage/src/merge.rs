@@ -39,7 +39,6 @@ use write::{SegmentPlan, Writing, write_segments};
 
 mod alive;
 mod build;
-mod by_arrival;
 mod clusters;
 mod compact;
 mod job;

@@ -10,7 +10,7 @@
 mod compact;
 mod expire;
 mod manifest_edits;
-mod observed;
+mod observations;
 mod seal;
 mod watch;
 
@@ -20,7 +20,7 @@ use crate::writer::{Requests, Work, submit};
 use crate::{Error, Result};
 use futures::executor::block_on;
 pub(crate) use manifest_edits::{reconcile, staged_ops};
-use observed::{Compactions, Jumps, Seals};
+use observations::{Compactions, Jumps, Seals};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -107,6 +107,9 @@ pub struct OutputColumn {
     pub type_name: String,
     /// Type information for PostgreSQL clients.
     pub pg: PgColumn,
+    /// The values in the name that sub-queries of a PIVOT returned during planning. A prepared statement may have other
+    /// columns when they change.
+    pub pivot_values: Option<String>,
 }
 
 /// A running statement.
@@ -766,7 +769,13 @@ fn check_clock(now: SystemTime) -> Result<()> {
 }
 
 fn named(columns: Vec<tidalite_query::OutputColumn>) -> Vec<OutputColumn> {
-    columns.into_iter().map(|c| OutputColumn { name: c.name, type_name: c.type_name, pg: c.pg }).collect()
+    let named = |column: tidalite_query::OutputColumn| OutputColumn {
+        name: column.name,
+        type_name: column.type_name,
+        pg: column.pg,
+        pivot_values: column.pivot_values,
+    };
+    columns.into_iter().map(named).collect()
 }
 
 async fn until_cancelled<T>(cancel: &CancelToken, work: impl Future<Output = tidalite_query::Result<T>>) -> Result<T> {

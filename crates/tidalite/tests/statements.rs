@@ -612,6 +612,8 @@ async fn columns_of_a_pivot_are_described_as_they_are_returned() {
         let (columns, _) = described.columns.expect("a query has columns");
         let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
         assert_eq!(names, expected);
+        let values: Vec<_> = columns.into_iter().filter_map(|column| column.pivot_values).collect();
+        assert_eq!(values, expected);
         let returned: Vec<_> = db.rows(sql).await.columns.iter().map(|column| column.name.clone()).collect();
         assert_eq!(returned, expected);
         db.run("INSERT INTO t VALUES ('d', 5)").await;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Components of at least two nodes, each sorted, in the order of their first nodes.
-pub fn components<N: Ord + Copy>(arrows: impl Iterator<Item = (N, N)>) -> Vec<Vec<N>> {
+pub fn components<N: Ord + Copy>(edges: impl Iterator<Item = (N, N)>) -> Vec<Vec<N>> {
     let mut targets: BTreeMap<N, BTreeSet<N>> = BTreeMap::new();
-    for (from, to) in arrows {
+    for (from, to) in edges {
         targets.entry(from).or_default().insert(to);
         targets.entry(to).or_default();
     }
@@ -66,9 +66,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_cycles_with_an_arrow_between_are_two_components() {
-        let arrows = [(1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 4), (5, 6), (1, 6)];
-        assert_eq!(components(arrows.into_iter()), [vec![1, 2, 3], vec![4, 5]]);
+    fn two_cycles_with_an_edge_between_are_two_components() {
+        let edges = [(1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 4), (5, 6), (1, 6)];
+        assert_eq!(components(edges.into_iter()), [vec![1, 2, 3], vec![4, 5]]);
         assert!(components([(1, 2), (2, 3), (1, 3)].into_iter()).is_empty());
     }
 }

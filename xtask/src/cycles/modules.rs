@@ -1,4 +1,4 @@
-//! The files of a crate as modules, and the arrows between them.
+//! The files of a crate as modules, and the edges between them.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ pub struct Crate {
 
 /// `from` uses a name that `to` defines.
 #[derive(Debug)]
-pub struct Arrow {
+pub struct Edge {
     pub from: Module,
     pub to: Module,
-    /// The first path that makes the arrow.
+    /// The first path that makes the edge.
     pub path: String,
 }
 
@@ -28,8 +28,8 @@ impl Crate {
         Crate { files: sources.iter().map(|source| (source.module.clone(), paths(source))).collect() }
     }
 
-    /// One arrow for each pair of files, in the order of the modules.
-    pub fn arrows(&self) -> Vec<Arrow> {
+    /// One edge for each pair of files, in the order of the modules.
+    pub fn edges(&self) -> Vec<Edge> {
         let mut out: BTreeMap<(Module, Module), String> = BTreeMap::new();
         for (from, imports) in &self.files {
             for import in imports {
@@ -40,7 +40,7 @@ impl Crate {
                 }
             }
         }
-        out.into_iter().map(|((from, to), path)| Arrow { from, to, path }).collect()
+        out.into_iter().map(|((from, to), path)| Edge { from, to, path }).collect()
     }
 
     /// The file that defines the name at the end of `path`, seen from `module`; none for other crates.
@@ -87,8 +87,8 @@ mod tests {
     use crate::crate_sources;
 
     fn names(files: &[(&str, &str)]) -> Vec<String> {
-        let arrows = Crate::new(&crate_sources::from_texts(files)).arrows();
-        arrows.iter().map(|a| format!("{} -> {}", shown(&a.from), shown(&a.to))).collect()
+        let edges = Crate::new(&crate_sources::from_texts(files)).edges();
+        edges.iter().map(|a| format!("{} -> {}", shown(&a.from), shown(&a.to))).collect()
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Writes the values of one column as text, row by row.
 
 use super::escape::{is_unescaped, push_escaped, push_quoted, push_unescaped};
-use super::part::Part;
 use crate::digits::push_decimal;
 use crate::room::Room;
 use crate::texts::Texts;
@@ -16,6 +15,14 @@ use arrow::datatypes::{
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use std::ops::Range;
+
+/// A column of the frame, and the text before its values, `,name=`.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub index: usize,
+    pub name: String,
+    pub prefix: Vec<u8>,
+}
 
 /// Checks that a field of the type can be sent.
 pub(super) fn check(name: &str, data_type: &DataType, version: u8) -> Result<()> {

@@ -18,7 +18,8 @@ pub struct LineOptions {
     pub widens: bool,
     /// Largest line in bytes, including its end.
     pub line_bytes_max: usize,
-    /// Memory of predictions kept from batch to batch; beyond it, [`LineParser::take`](super::LineParser::take) drops them.
+    /// Memory of predictions kept from batch to batch; beyond it, [`LineParser::take`](super::LineParser::take) drops
+    /// them.
     pub cache_bytes_max: usize,
     /// Number of lines after which the tags of lines are learned as a whole, which pays only if they are repeated: not
     /// in short requests.

@@ -1,7 +1,7 @@
 //! Learned texts between two values of a line.
 //!
-//! A **step** is the literal text between two values, `,usage_idle=`, and identifies a column. Steps record the steps that
-//! followed them.
+//! A **step** is the literal text between two values, `,usage_idle=`, and identifies a column. Steps record the steps
+//! that followed them.
 
 use super::scan::Prefix;
 

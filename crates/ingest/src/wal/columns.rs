@@ -35,7 +35,7 @@ mod plain;
 use bytemuck::Zeroable;
 use integers::{decode_integers, encode_integers, encode_longs};
 pub use plain::BadColumn;
-use plain::{PLAIN, SAMPLE, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8};
+use plain::{LONG, PLAIN, SAMPLE, TEXT, TOO_SHORT, encode_plain, take, take_array, take_plain, take_u8};
 use tidalite_types::column_type::Physical;
 use tidalite_types::views::INLINE_BYTES;
 use tidalite_types::{Bitmap, Column, Values, Views, match_values};
@@ -43,9 +43,6 @@ use tidalite_types::{Bitmap, Column, Values, Views, match_values};
 const NO_NULLS: u8 = 0;
 const SOME_NULLS: u8 = 1;
 const ALL_NULLS: u8 = 2;
-
-const TEXT: u8 = 4;
-const LONG: u8 = 5;
 
 pub fn encode_column(column: &Column, out: &mut Vec<u8>) {
     let validity = column.validity.as_ref().filter(|v| v.count_zeros() > 0);

@@ -43,12 +43,19 @@ pub(crate) struct ValuesQuery {
 #[derive(Clone)]
 struct Cell {
     name: String,
+    /// The part of `name` that sub-queries returned; `None` if all values are in the text of the statement.
+    read: Option<String>,
     condition: Expr,
 }
 
 impl Cell {
     fn with(&self, other: &Cell) -> Cell {
+        let read = match (&self.read, &other.read) {
+            (Some(own), Some(other)) => Some(format!("{own}_{other}")),
+            (own, other) => own.clone().or_else(|| other.clone()),
+        };
         Cell {
+            read,
             name: format!("{}_{}", self.name, other.name),
             condition: self.condition.clone().and(other.condition.clone()),
         }
@@ -175,7 +182,7 @@ impl Binder<'_> {
         let texts = texts(values)?;
         let cell = |(value, name): (&ScalarValue, String)| {
             let value = Expr::Literal(value.clone(), None);
-            Ok(Cell { name, condition: self.has_value(bound, value, place, span)? })
+            Ok(Cell { read: Some(name.clone()), name, condition: self.has_value(bound, value, place, span)? })
         };
         values.iter().zip(texts).map(cell).collect()
     }
@@ -228,7 +235,7 @@ impl Binder<'_> {
             },
             (None, _) => self.written(expr.span),
         };
-        Ok(Cell { name, condition: self.has_value(column, value, place, expr.span)? })
+        Ok(Cell { name, read: None, condition: self.has_value(column, value, place, expr.span)? })
     }
 
     /// Binds `IN (SELECT …)`. Without ORDER BY the values are in ascending order, NULL last.
@@ -380,7 +387,11 @@ fn planned(input: LogicalPlan, groups: Vec<Group>, cells: &[Cell], aggregates: &
             .chain(keys.iter().zip(&columns))
             .collect();
         for aggregate in aggregates {
-            outputs.push((over_groups(aggregate, &known)?, output_name(cell, aggregate)));
+            outputs.push(CellColumn {
+                value: over_groups(aggregate, &known)?,
+                name: output_name(cell, aggregate),
+                read: cell.read.clone(),
+            });
         }
     }
     let groups = groups.iter().zip(key_places).map(|(group, place)| match &group.name {
@@ -423,15 +434,24 @@ fn output_name(cell: &Cell, aggregate: &Aggregate) -> String {
     }
 }
 
+/// A column of the result: an aggregate over the rows of a cell.
+struct CellColumn {
+    value: Expr,
+    name: String,
+    /// See [`Cell::read`].
+    read: Option<String>,
+}
+
 /// Projects the groups and the columns of the cells. A name that occurs again gets a number.
-fn with_names(plan: LogicalPlan, groups: Vec<Expr>, outputs: Vec<(Expr, String)>) -> Result<LogicalPlan> {
+fn with_names(plan: LogicalPlan, groups: Vec<Expr>, outputs: Vec<CellColumn>) -> Result<LogicalPlan> {
     let group_names: Vec<String> = groups.iter().map(|group| group.qualified_name().1).collect();
-    let output_names: Vec<String> = outputs.iter().map(|(_, name)| tidalite_types::schema::fold_name(name)).collect();
+    let output_names: Vec<String> =
+        outputs.iter().map(|output| tidalite_types::schema::fold_name(&output.name)).collect();
     let names = plan::distinct_names(group_names.iter().chain(&output_names).map(String::as_str));
     let count = groups.len();
-    let outputs = outputs
-        .into_iter()
-        .zip(&names[count..])
-        .map(|((expr, written), name)| expr.alias_with_metadata(name, Some(door::spelled_metadata(&written).into())));
+    let outputs = outputs.into_iter().zip(&names[count..]).map(|(output, name)| {
+        let metadata = door::pivot_metadata(&output.name, output.read);
+        output.value.alias_with_metadata(name, Some(metadata.into()))
+    });
     Ok(LogicalPlanBuilder::from(plan).project(groups.into_iter().chain(outputs))?.build()?)
 }

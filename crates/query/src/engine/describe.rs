@@ -333,6 +333,7 @@ fn plan_columns() -> (Vec<OutputColumn>, SchemaRef) {
         name: "QUERY PLAN".to_owned(),
         type_name: "VARCHAR".to_owned(),
         column_type: Some(ColumnType::Varchar),
+        pivot_values: None,
     };
     (vec![column], Arc::new(Schema::new(vec![Field::new("QUERY PLAN", DataType::Utf8View, true)])))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Names the setting, the value and what is allowed.
+/// A message that names the setting, its value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingError(pub String);
 

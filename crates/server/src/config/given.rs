@@ -1,4 +1,4 @@
-//! What was given, as text, and where.
+//! The texts of settings, and their sources.
 
 use super::error::SettingError;
 use super::{ENV_CONFIG, ENV_PREFIX, ENV_RESTARTS, ENV_SYNC_DELAY, SETTINGS, SHELL_ENV, find};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a value comes from; a later one of this list wins.
+/// The source of a value; a later variant has precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     Default,

@@ -1,4 +1,4 @@
-//! What the given texts mean.
+//! The values of settings, parsed from their texts.
 
 use super::error::SettingError;
 use super::{ENV_SYNC_DELAY, Given, find};
@@ -9,7 +9,7 @@ use tidalite::config::Durability;
 use tidalite::types::TimeUnit;
 use tidalite::{DatabaseConfig, FileAccess};
 
-/// Where to listen, and as what the user wrote it.
+/// The addresses of a port, and their text from the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// `localhost` may be several.
@@ -165,7 +165,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Who may use the PostgreSQL protocol; `None` for anyone.
+    /// Returns the user and password of the PostgreSQL protocol; `None` if every user is allowed.
     #[must_use]
     pub fn pg_credentials(&self) -> Option<(&str, &str)> {
         let given = self.pg_user.as_ref().or(self.http_user.as_ref());
@@ -253,7 +253,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a port encrypts, as far as there is something to encrypt with.
+    /// Returns true if a port encrypts, which requires a certificate.
     fn tls(&self, key: &str, has_certificate: bool) -> Result<bool, SettingError> {
         match self.text(key) {
             "auto" => Ok(has_certificate),

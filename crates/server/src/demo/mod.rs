@@ -7,8 +7,9 @@ mod generate;
 
 use crate::config::{Config, Given, Source};
 use crate::logging;
-use crate::process::{Signals, fail, given, socket_runtime, with_settings};
+use crate::process::{fail, given, socket_runtime, with_settings};
 use crate::serve::Server;
+use crate::signals::Signals;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use futures::StreamExt;
 use generate::Generator;

@@ -7,7 +7,7 @@ use super::body::{self, BodyError};
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
 use super::response::{Body, JSON, response};
-use super::shared::Shared;
+use super::state::HttpState;
 use super::wire::Wire;
 use crate::budget::Share;
 use crate::counters::add;
@@ -167,7 +167,7 @@ impl<F: FnOnce(u64)> Drop for Answering<F> {
 /// Why rows were refused: the status and the answer.
 struct Refused(StatusCode, Vec<u8>);
 
-pub async fn write(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn write(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let started = Instant::now();
     match write_rows(request, shared).await {
         Ok(Written::Now(rows)) => {
@@ -195,7 +195,7 @@ fn written(rows: u64) -> String {
     format!("{{\"rows\":{rows}}}")
 }
 
-async fn write_rows(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<Written, Refused> {
+async fn write_rows(request: Request<Incoming>, shared: &Arc<HttpState>) -> Result<Written, Refused> {
     let (head, body) = request.into_parts();
     let params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
     let options = RowOptions {

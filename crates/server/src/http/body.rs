@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use tidalite::{Error, ErrorKind};
 use tidalite_frames::IpcLimits;
 
-/// Returns the answer as a body; hyper requests the next chunk after the last one is written. `done` receives the number of
-/// rows when the body ends or is dropped.
+/// Returns the answer as a body; hyper requests the next chunk after the last one is written. `done` receives the
+/// number of rows when the body ends or is dropped.
 ///
 /// If a query fails after its first chunk, JSON ends with the error as a complete document. CSV has no field for an error:
 /// the response is aborted after the preceding rows have been written.

@@ -12,7 +12,7 @@ pub use turns::Turns;
 use super::body;
 use super::params::Params;
 use super::response::{Body, JSON, response, text_response};
-use super::shared::Shared;
+use super::state::HttpState;
 use crate::counters::add;
 use crate::errors::with_hint;
 use base64::Engine;
@@ -107,7 +107,7 @@ struct Asked {
     lines_before: u64,
 }
 
-pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn answer(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let result = match Params::parse(head.uri.query().unwrap_or_default()) {
         Ok(params) => {
@@ -175,7 +175,12 @@ impl From<body::BodyError> for Refused {
     }
 }
 
-async fn import(params: &Params, headers: &HeaderMap, body: Incoming, shared: &Arc<Shared>) -> Result<Answer, Refused> {
+async fn import(
+    params: &Params,
+    headers: &HeaderMap,
+    body: Incoming,
+    shared: &Arc<HttpState>,
+) -> Result<Answer, Refused> {
     // Before the body, so that a piece whose body breaks off ends the import.
     let turn = match (params.get("import"), params.get("piece")) {
         (Some(import), Some(piece)) => Some(shared.turns.enter(import, number("piece", piece)?)?),

@@ -8,7 +8,7 @@ use super::database_names::DATABASE;
 use super::pages::{INFLUXDB_VERSION, VERSION};
 use super::params::Params;
 use super::response::{Body, response};
-use super::shared::Shared;
+use super::state::HttpState;
 use crate::health::Report;
 use crate::json::{push_str, push_string};
 use hyper::body::Incoming;
@@ -109,7 +109,7 @@ pub fn not_found(path: &str) -> Response<Body> {
 }
 
 /// `/query` of InfluxDB 1.
-pub async fn query(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn query(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let (mut form, mut share) = (Vec::new(), shared.bodies.share());
     let read = body::read(&head.headers, body, shared.body, share.watch(), |piece| {
@@ -138,7 +138,7 @@ fn refused(status: StatusCode, message: &str) -> Response<Body> {
     response(status, JSON, json)
 }
 
-fn results(text: &str, shared: &Shared) -> Result<Vec<u8>, String> {
+fn results(text: &str, shared: &HttpState) -> Result<Vec<u8>, String> {
     let statements = parse(text)?;
     if statements.is_empty() {
         return Err("missing required parameter \"q\"".to_owned());

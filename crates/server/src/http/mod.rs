@@ -1,9 +1,9 @@
 //! HTTP: connections, and which request goes where.
 //!
-//! Reading order: this file, connections; [`shared`] the state of the server; [`route`] the table of paths; [`write`]
-//! line protocol, [`partial`] partial writes; [`influx`] other requests of InfluxDB clients, [`database_names`];
-//! [`imports`] CSV uploads; [`query`] SQL queries; [`validate`] syntax checks; [`arrow`] rows and results in Arrow
-//! format; [`frames`] tables that are sent with a statement; [`once`] idempotency keys; [`browser`] requests of pages in
+//! Reading order: this file, connections; [`state`] the shared state; [`route`] the table of paths; [`write`] line
+//! protocol, [`partial`] partial writes; [`influx`] other requests of InfluxDB clients, [`database_names`]; [`imports`]
+//! CSV uploads; [`query`] SQL queries; [`validate`] syntax checks; [`arrow`] rows and results in Arrow format;
+//! [`frames`] tables that are sent with a statement; [`once`] idempotency keys; [`browser`] requests of pages in
 //! browsers; [`body`] request bodies and results, [`response`] complete responses; [`wire`] the socket; [`params`]
 //! request parameters; [`pages`] constant responses.
 //!
@@ -25,7 +25,7 @@ mod partial;
 mod query;
 mod response;
 mod route;
-mod shared;
+mod state;
 mod validate;
 mod wire;
 mod write;
@@ -49,7 +49,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub use body::BodyLimits;
 pub use browser::AllowedHosts;
 pub use database_names::Names;
-pub use shared::Shared;
+pub use state::HttpState;
 
 use response::Body;
 use wire::{Watched, Wire};
@@ -61,12 +61,12 @@ const IDLE: Duration = Duration::from_secs(300);
 const READ_BYTES: usize = 256 << 10;
 
 /// Serves until the stop; returns when the last connection is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+pub async fn serve(listener: TcpListener, shared: Arc<HttpState>, port: Port, stop: Stop) {
     let handle = |socket, peer, slot, stop| connection(socket, peer, slot, shared.clone(), stop);
     accept::serve(listener, port, stop, handle).await;
 }
 
-async fn connection(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
+async fn connection(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<HttpState>, mut stop: Stop) {
     let counters = shared.counters.clone();
     let _open = OpenConnection::count(&counters.http);
     let _ = socket.set_nodelay(true);

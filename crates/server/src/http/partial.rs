@@ -5,7 +5,7 @@
 
 use super::body::{self, BodyError};
 use super::once::{self, Claimed, Fingerprint, done_once};
-use super::shared::Shared;
+use super::state::HttpState;
 use crate::counters::add;
 use crate::json::push_string;
 use crate::lines::now_ns;
@@ -38,7 +38,7 @@ pub async fn write(
     body: Incoming,
     unit: EpochUnit,
     is_partial: bool,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
 ) -> Result<Written, BodyError> {
     // The memory is reserved until the rows are committed.
     let mut share = shared.bodies.share();

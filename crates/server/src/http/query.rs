@@ -7,7 +7,7 @@ use super::frames;
 use super::once::{self, Claimed, done_once};
 use super::params::Params;
 use super::response::{Body, JSON, response, text_response};
-use super::shared::Shared;
+use super::state::HttpState;
 use super::wire::Wire;
 use crate::answer::{Answer, Form, JsonForm, Limit};
 use crate::budget::Share;
@@ -24,11 +24,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidalite::{Error, ErrorKind, Frame, QueryOptions, Response as Outcome, Result};
 use tidalite_frames::IpcLimits;
 
-pub async fn exec(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn exec(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<HttpState>) -> Response<Body> {
     answer(request, peer, shared, exec_form, exec_done).await
 }
 
-pub async fn exp(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn exp(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<HttpState>) -> Response<Body> {
     answer(request, peer, shared, exp_form, |_, _| {
         Err(Error::new(ErrorKind::Invalid, "/exp only runs statements that return rows; use /exec"))
     })
@@ -75,7 +75,7 @@ fn exp_form(params: &Params) -> Result<Form> {
 async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
     form: MakeForm,
     done: MakeDone,
 ) -> Response<Body> {
@@ -105,7 +105,7 @@ async fn run(
     brought: Option<Brought>,
     head: &Parts,
     peer: SocketAddr,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
     form: MakeForm,
     done: MakeDone,
     started: Instant,
@@ -223,7 +223,7 @@ async fn parameters(
     query: Option<&str>,
     headers: &HeaderMap,
     body: Incoming,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
 ) -> Result<(Params, Option<Brought>), (StatusCode, Error)> {
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let mut params = Params::parse(query.unwrap_or_default()).map_err(invalid)?;
@@ -288,7 +288,7 @@ fn disposition(name: Option<&str>) -> HeaderValue {
     value.unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
-pub fn chk(request: &Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub fn chk(request: &Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let params = match Params::parse(request.uri().query().unwrap_or_default()) {
         Ok(params) => params,
         Err(message) => return text_response(StatusCode::BAD_REQUEST, message),

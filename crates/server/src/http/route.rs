@@ -4,7 +4,7 @@ use super::browser::{self, Caller, Head};
 use super::console;
 use super::params::Params;
 use super::response::Body;
-use super::shared::Shared;
+use super::state::HttpState;
 use super::{arrow, imports, influx, pages, query, validate, write};
 use crate::counters::add;
 use crate::logging::{LineThrottle, cut};
@@ -26,7 +26,7 @@ pub async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
     full: Option<&'static str>,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
 ) -> Response<Body> {
     let handled = AssertUnwindSafe(dispatch(request, peer, full, shared)).catch_unwind().await;
     let mut response = handled.unwrap_or_else(|_| pages::panicked());
@@ -50,7 +50,7 @@ async fn dispatch(
     mut request: Request<Incoming>,
     peer: SocketAddr,
     full: Option<&'static str>,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
 ) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
@@ -123,7 +123,7 @@ async fn dispatch(
     }
 }
 
-fn of_caller(request: &Request<Incoming>, shared: &Shared) -> Result<Caller, String> {
+fn of_caller(request: &Request<Incoming>, shared: &HttpState) -> Result<Caller, String> {
     let head = Head {
         method: request.method(),
         headers: request.headers(),
@@ -135,7 +135,7 @@ fn of_caller(request: &Request<Incoming>, shared: &Shared) -> Result<Caller, Str
 }
 
 /// Checks the credentials, unless the address or user must wait after failed logins; `None` permits the request.
-fn refused_login(request: &Request<Incoming>, peer: SocketAddr, shared: &Shared) -> Option<Response<Body>> {
+fn refused_login(request: &Request<Incoming>, peer: SocketAddr, shared: &HttpState) -> Option<Response<Body>> {
     if !shared.auth.has_credentials() {
         return None;
     }
@@ -162,7 +162,7 @@ fn login_name(request: &Request<Incoming>) -> Option<String> {
 }
 
 /// Returns true if the `Authorization` header, or `u` and `p` on the paths of InfluxDB 1, are valid.
-fn is_allowed(request: &Request<Incoming>, shared: &Shared) -> bool {
+fn is_allowed(request: &Request<Incoming>, shared: &HttpState) -> bool {
     if shared.auth.allows(request.headers().get(AUTHORIZATION).map(|h| h.as_bytes())) {
         return true;
     }

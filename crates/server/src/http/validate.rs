@@ -3,7 +3,7 @@
 use super::body;
 use super::params::Params;
 use super::response::{Body, JSON, response};
-use super::shared::Shared;
+use super::state::HttpState;
 use crate::errors::{position, status};
 use crate::json::push_string;
 use hyper::body::Incoming;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tidalite::{Error, ErrorKind};
 
 /// Responds with `{"ok":true}`, or with error, position and hint. The statement is not executed.
-pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn answer(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     match statement(request, shared).await {
         Ok(sql) => match tidalite::validate(&sql) {
             Ok(()) => response(StatusCode::OK, JSON, "{\"ok\":true}".to_owned()),
@@ -24,7 +24,7 @@ pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Respons
 }
 
 /// Returns the statement: the parameter `query` of the URL or of a form, or a plain-text body.
-async fn statement(request: Request<Incoming>, shared: &Arc<Shared>) -> Result<String, (StatusCode, Error)> {
+async fn statement(request: Request<Incoming>, shared: &Arc<HttpState>) -> Result<String, (StatusCode, Error)> {
     let invalid = |message: String| (StatusCode::BAD_REQUEST, Error::new(ErrorKind::Invalid, message));
     let (head, body) = request.into_parts();
     let mut params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;

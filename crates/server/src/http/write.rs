@@ -8,7 +8,7 @@ use super::once::{self, Claimed, Fingerprint, done_once};
 use super::params::Params;
 use super::partial;
 use super::response::{Body, full, response};
-use super::shared::Shared;
+use super::state::HttpState;
 use crate::counters::add;
 use crate::errors::write_error_json;
 use crate::lines::{Lines, line_error};
@@ -22,7 +22,7 @@ use tidalite::types::{Batch, EpochUnit};
 use tidalite::{Error, ErrorKind};
 
 /// `/write` of InfluxDB 1 and QuestDB, `/api/v2/write` of InfluxDB 2. Databases, buckets and their like are ignored.
-pub async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn answer(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let started = Instant::now();
     let (head, body) = request.into_parts();
     let written = match precision(&head, EpochUnit::Unstated) {
@@ -46,7 +46,7 @@ fn names_database(head: &Parts) -> bool {
 }
 
 /// `/api/v3/write_lp` of InfluxDB 3.
-pub async fn answer_v3(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+pub async fn answer_v3(request: Request<Incoming>, shared: &Arc<HttpState>) -> Response<Body> {
     let started = Instant::now();
     let (head, body) = request.into_parts();
     match write_v3(&head, body, shared).await {
@@ -64,7 +64,7 @@ pub async fn answer_v3(request: Request<Incoming>, shared: &Arc<Shared>) -> Resp
     }
 }
 
-async fn write_v3(head: &Parts, body: Incoming, shared: &Arc<Shared>) -> Result<partial::Written, BodyError> {
+async fn write_v3(head: &Parts, body: Incoming, shared: &Arc<HttpState>) -> Result<partial::Written, BodyError> {
     let unit = precision(head, EpochUnit::Auto).map_err(BodyError::Refused)?;
     let params = Params::parse(head.uri.query().unwrap_or_default()).map_err(invalid)?;
     let is_partial = match params.get("accept_partial") {
@@ -77,7 +77,7 @@ async fn write_v3(head: &Parts, body: Incoming, shared: &Arc<Shared>) -> Result<
 }
 
 /// Status 204: the rows are committed; `rows` is `None` if an earlier request committed them.
-fn done(rows: Option<u64>, started: Instant, shared: &Shared) -> Response<Body> {
+fn done(rows: Option<u64>, started: Instant, shared: &HttpState) -> Response<Body> {
     if let Some(rows) = rows {
         counted(rows, started, shared);
     }
@@ -86,20 +86,25 @@ fn done(rows: Option<u64>, started: Instant, shared: &Shared) -> Response<Body> 
     answer
 }
 
-fn counted(rows: u64, started: Instant, shared: &Shared) {
+fn counted(rows: u64, started: Instant, shared: &HttpState) {
     add(&shared.counters.http.rows, rows);
     add(&shared.counters.http.commits, 1);
     shared.counters.writes.observe(started.elapsed());
 }
 
-fn refuse(status: StatusCode, content_type: &'static str, json: Vec<u8>, shared: &Shared) -> Response<Body> {
+fn refuse(status: StatusCode, content_type: &'static str, json: Vec<u8>, shared: &HttpState) -> Response<Body> {
     add(&shared.counters.http.errors, 1);
     tracing::info!(status = status.as_u16(), reason = %String::from_utf8_lossy(&json), "refused a write");
     response(status, content_type, json)
 }
 
 /// How many rows; `None` when they were written before.
-async fn write(head: &Parts, body: Incoming, unit: EpochUnit, shared: &Arc<Shared>) -> Result<Option<u64>, BodyError> {
+async fn write(
+    head: &Parts,
+    body: Incoming,
+    unit: EpochUnit,
+    shared: &Arc<HttpState>,
+) -> Result<Option<u64>, BodyError> {
     let mut options = shared.line.clone();
     options.timestamp_unit = unit;
     let mut lines = shared.parsers.take(options);
@@ -112,7 +117,7 @@ async fn write_lines(
     lines: &mut Lines,
     head: &Parts,
     body: Incoming,
-    shared: &Arc<Shared>,
+    shared: &Arc<HttpState>,
 ) -> Result<Option<u64>, BodyError> {
     // Until the rows are committed.
     let mut share = shared.bodies.share();

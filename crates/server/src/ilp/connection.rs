@@ -5,7 +5,7 @@
 //! is a wrong number.
 
 use super::pace::{Next, Pace};
-use super::shared::Shared;
+use super::state::IlpState;
 use crate::accept::Slot;
 use crate::counters::add;
 use crate::lines::{Lines, incomplete_line, line_error};
@@ -34,7 +34,7 @@ type Commit = BoxFuture<'static, Result<(Txn, Option<Error>)>>;
 
 struct Connection<'a> {
     socket: Socket,
-    shared: &'a Shared,
+    shared: &'a IlpState,
     slot: &'a Slot,
     lines: Lines,
     buffer: Vec<u8>,
@@ -48,7 +48,7 @@ struct Connection<'a> {
 ///
 /// # Errors
 /// Why the connection has to be closed.
-pub async fn run(socket: Socket, received: Vec<u8>, shared: &Shared, slot: &Slot, mut stop: Stop) -> Result<()> {
+pub async fn run(socket: Socket, received: Vec<u8>, shared: &IlpState, slot: &Slot, mut stop: Stop) -> Result<()> {
     let mut connection = Connection {
         socket,
         shared,

@@ -6,7 +6,7 @@
 mod auth;
 mod connection;
 mod pace;
-mod shared;
+mod state;
 mod threads;
 
 use crate::accept::{self, Port, Slot};
@@ -20,18 +20,18 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
 pub use auth::Keys;
-pub use shared::Shared;
+pub use state::IlpState;
 pub use threads::LineThreads;
 
 static CLOSED: LineThrottle = LineThrottle::new();
 
 /// Serves until the stop; returns when every connection has committed what arrived and is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+pub async fn serve(listener: TcpListener, shared: Arc<IlpState>, port: Port, stop: Stop) {
     let handle = |socket, peer, slot, stop| serve_one(socket, peer, slot, shared.clone(), stop);
     accept::serve(listener, port, stop, handle).await;
 }
 
-async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
+async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<IlpState>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.tcp);
     // The protocol has no error responses: the connection is closed.
     let refused = match slot.full() {

@@ -10,7 +10,7 @@ pub struct ImportArgs {
     pub table: Option<String>,
     pub format: Option<Format>,
     pub options: ImportOptions,
-    /// Flags of `options` that were given.
+    /// Flags of `options` on the command line.
     pub given: Vec<&'static str>,
     pub rejects: Option<String>,
     pub threads: usize,
@@ -33,7 +33,7 @@ impl ImportArgs {
         }
         Ok(ImportArgs {
             table: text("table"),
-            format: text("format").map(|f| Format::of_word(&f)),
+            format: text("format").map(|f| Format::from_word(&f)),
             options,
             given,
             rejects: text("rejects"),

@@ -1,7 +1,8 @@
 //! `tidalite import`: files, standard input and URLs into a folder or a server.
 //!
-//! Reading order: this file the command; [`args`], [`format`]; [`source`] bytes from wherever they are; [`csv`] CSV, [`upload`] that to a
-//! server; [`lines`] line protocol; [`parquet`]; [`place`] where rows go; [`report`] what is shown.
+//! Reading order: this file the command; [`args`] arguments, [`format`] file formats; [`source`] bytes of files,
+//! standard input and URLs; [`csv`] CSV, [`upload`] CSV to a server; [`lines`] line protocol; [`parquet`]; [`place`]
+//! the destination; [`report`] progress and results.
 //!
 //! Exit codes: 0 all rows are durable, 1 it failed, or records were left out or values became NULL by `--on-error`, 2
 //! asked for wrongly.

@@ -13,11 +13,11 @@ pub struct Source {
     /// As it was given.
     pub name: String,
     pub format: Format,
-    /// The table that its name suggests.
+    /// The table name that the file name suggests.
     pub stem: Option<String>,
     /// Bytes of the file before decompression, when that is known.
     pub bytes: Option<u64>,
-    /// Of these, read so far.
+    /// Bytes read so far, before decompression.
     pub read: Arc<AtomicU64>,
     is_url: bool,
 }
@@ -28,7 +28,7 @@ impl Source {
     pub fn named(name: &str, asked: &ImportArgs) -> Result<Source, String> {
         let is_url = name.starts_with("http://") || name.starts_with("https://");
         let path = if is_url { name.split(['?', '#']).next().unwrap_or(name) } else { name };
-        let format = asked.format.unwrap_or_else(|| Format::of_name(path));
+        let format = asked.format.unwrap_or_else(|| Format::from_name(path));
         let stem = Path::new(path).file_name().and_then(|n| n.to_str()).and_then(|n| n.split('.').next());
         let stem = stem.filter(|s| !s.is_empty() && name != "-").map(str::to_owned);
         let bytes = if is_url || name == "-" {
@@ -113,7 +113,7 @@ mod tests {
             ("a.b.lp.gz", Format::Lines),
             ("a.parquet", Format::Parquet),
         ] {
-            assert_eq!(Format::of_name(name), format, "{name}");
+            assert_eq!(Format::from_name(name), format, "{name}");
         }
     }
 }

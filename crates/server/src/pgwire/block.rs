@@ -8,12 +8,12 @@ use tidalite::{Database, Transaction};
 
 /// An open transaction of a session.
 pub struct Block {
-    /// Begun with its first statement.
+    /// `None` before the first statement.
     pub(super) transaction: Option<Transaction>,
     pub(super) level: Level,
     pub(super) is_read_only: bool,
     pub(super) is_implicit: bool,
-    /// Settings as they were, for a rollback.
+    /// Settings at the begin, for a rollback.
     pub(super) before: Variables,
     /// Settings that hold for this transaction only.
     pub(super) local: BTreeSet<String>,

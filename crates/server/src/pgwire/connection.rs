@@ -1,8 +1,8 @@
-//! One session: its messages, one after the other, and simple queries.
+//! The messages of a session, in order, and simple queries.
 //!
-//! Always: a statement that is refused is an error message and nothing else; in a pipeline of messages all that follow
-//! it are passed over up to the next Sync. A client that goes away while its statement runs stops it. When the server
-//! stops, what was asked is answered first.
+//! Invariants: a refused statement is an error message and nothing else; in a pipeline, the following messages up to
+//! the next Sync are skipped. A statement stops if its client disconnects. When the server stops, it answers received
+//! messages first.
 
 use super::cancel::Backend;
 use super::command::Variables;
@@ -10,10 +10,10 @@ use super::message::{Input, Malformed, Message, Object};
 use super::prepared::{What, first_word};
 use super::reply::{Output, Report};
 use super::rows::rows_tag;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{FAILED, Failure, IDLE, Session, Step, gone, not_utf8, reported};
-use super::shared::Shared;
 use super::startup::Startup;
+use super::state::PgState;
 use super::{introspection, split};
 use crate::counters::add;
 use crate::results;
@@ -29,7 +29,7 @@ pub async fn run(
     input: Input,
     out: Output,
     startup: Startup,
-    shared: &Shared,
+    shared: &PgState,
     backend: &Backend<'_>,
     stop: Stop,
 ) -> io::Result<()> {
@@ -85,7 +85,7 @@ impl Session<'_> {
         }
     }
 
-    /// What was sent cannot be gone on with.
+    /// Sends a fatal error, after which the connection is closed.
     async fn end(&mut self, sqlstate: &'static str, text: String) -> io::Result<()> {
         add(&self.shared.counters.pg.errors, 1);
         self.out.report(&Report::fatal(sqlstate, text));
@@ -143,14 +143,14 @@ impl Session<'_> {
                 self.out.empty(b'3');
                 Ok(())
             }
-            // It is no part of a pipeline: what follows is answered.
+            // A function call is no part of a pipeline: the following messages are answered.
             Message::FunctionCall => {
                 self.refused(
                     &Report::error("0A000", "function calls are not supported").with_hint("call it by SELECT"),
                 );
                 return self.ready().await;
             }
-            // Of a COPY that was refused already; Terminate never comes here.
+            // Messages of a refused COPY; Terminate is handled before.
             Message::CopyData(_)
             | Message::CopyDone
             | Message::CopyFail(_)
@@ -259,12 +259,12 @@ impl Session<'_> {
         self.answer(sql, sql, plainer.as_deref().unwrap_or(sql), Vec::new()).await
     }
 
-    /// Runs a text, and sends all it gives; `sent` is what the client sent, in which errors have a place.
+    /// Executes a text and sends its results; the positions of errors refer to `sent`, the text from the client.
     async fn answer(&mut self, sent: &str, sql: &str, text: &str, values: Vec<Parameter>) -> Step {
         match self.start(sent, text, values).await? {
             Response::Done { tag, rows } => self.changed(tag, rows),
             Response::Rows(rows) => {
-                let mut running = Running::new(rows, None);
+                let mut running = RunningQuery::new(rows, None);
                 self.out.row_description(&running.columns, |_| 0);
                 let (count, _) = self.send(&mut running, &[], u64::MAX).await?;
                 self.complete(&rows_tag(sql, count));
@@ -283,7 +283,7 @@ impl Session<'_> {
 
     /// Begins a statement; a client that leaves meanwhile ends it.
     ///
-    /// `text` is what is run in place of `sql`, which errors are about.
+    /// `text` is executed in place of `sql`; errors refer to `sql`.
     pub(super) async fn start(&mut self, sql: &str, text: &str, parameters: Vec<Parameter>) -> Step<Response> {
         let started = Instant::now();
         self.take_settings();

@@ -1,6 +1,6 @@
 //! An open cursor: a running query and the rows that can be reached again.
 
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::types::Column;
 use crate::budget::Share;
 use arrow::array::ArrayRef;
@@ -13,9 +13,9 @@ pub(super) struct CursorRows {
     pub(super) arrays: Vec<ArrayRef>,
 }
 
-/// A cursor that is open.
+/// An open cursor of SQL or of a portal.
 pub struct Cursor {
-    pub(super) running: Running,
+    pub(super) running: RunningQuery,
     pub(super) is_scroll: bool,
     pub(super) is_held: bool,
     /// The current row, from 1: 0 before the first row, the number of rows plus 1 after the last.
@@ -31,7 +31,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// Returns a cursor over rows, some of which may have been sent; it moves forward only.
-    pub(super) fn new(running: Running, held: Share) -> Cursor {
+    pub(super) fn new(running: RunningQuery, held: Share) -> Cursor {
         let position = running.sent;
         let mut cursor = Cursor {
             is_scroll: false,
@@ -56,7 +56,7 @@ impl Cursor {
         self.is_held
     }
 
-    /// As they are announced.
+    /// Returns the columns as announced to the client.
     pub fn columns(&self) -> &[Column] {
         &self.running.columns
     }

@@ -33,7 +33,7 @@ pub enum Direction {
 }
 
 impl CursorCommand {
-    /// `None` when a text begins as none of these; an error when it goes on otherwise.
+    /// Returns `None` if the text begins with another word, and an error if the rest has another form.
     pub fn read(sql: &str) -> Option<Result<CursorCommand, Report>> {
         let all: Vec<(usize, Token)> = tokens(sql).collect();
         let first = all.first()?.1;

@@ -10,7 +10,7 @@ use super::cursor_command::{CursorCommand, Direction};
 use super::prepared::{Portal, State};
 use super::reply::Report;
 use super::rows::{Look, write_rows};
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{IDLE, Session, Step, gone, reported};
 use super::types::Column;
 use super::values::canonical;
@@ -102,7 +102,7 @@ impl Session<'_> {
         let Response::Rows(rows) = self.start(sql, sql, parameters).await? else {
             return Err(Report::error("42601", "a cursor can only be declared for a query").into());
         };
-        let cursor = Cursor { is_scroll, is_held, ..Cursor::new(Running::new(rows, None), held) };
+        let cursor = Cursor { is_scroll, is_held, ..Cursor::new(RunningQuery::new(rows, None), held) };
         self.cursors.insert(name.to_owned(), cursor);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! A client asks for TLS with a message of its own and waits for a byte, or begins with the handshake at once and says
 //! by ALPN what it wants to speak. Nothing is read past the message: what follows it belongs to the handshake.
 
-use super::shared::Shared;
+use super::state::PgState;
 use crate::logging::LineThrottle;
 use crate::socket::Socket;
 use crate::tls::{Refused, begins_encrypted};
@@ -20,7 +20,7 @@ const SSL: u32 = 80_877_103;
 const GSS: u32 = 80_877_104;
 
 /// The socket, and what was read of it that was no question about encryption. `None` when it is of no use.
-pub async fn open(socket: TcpStream, peer: SocketAddr, shared: &Shared) -> Option<(Socket, Vec<u8>)> {
+pub async fn open(socket: TcpStream, peer: SocketAddr, shared: &PgState) -> Option<(Socket, Vec<u8>)> {
     let late = || Err(Refused::Failed("the handshake took too long".to_owned()));
     match crate::accept::in_time(shared.handshake_timeout, negotiate(socket, shared)).await.unwrap_or_else(late) {
         Ok(opened) => return Some(opened),
@@ -37,7 +37,7 @@ pub async fn open(socket: TcpStream, peer: SocketAddr, shared: &Shared) -> Optio
     None
 }
 
-async fn negotiate(mut socket: TcpStream, shared: &Shared) -> Result<(Socket, Vec<u8>), Refused> {
+async fn negotiate(mut socket: TcpStream, shared: &PgState) -> Result<(Socket, Vec<u8>), Refused> {
     if let Some(tls) = &shared.tls
         && begins_encrypted(&socket).await
     {

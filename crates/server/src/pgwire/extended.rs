@@ -7,7 +7,7 @@ use super::obey::shown;
 use super::prepared::{Portal, Prepared, State, What, first_word, format};
 use super::reply::Report;
 use super::rows::rows_tag;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{IDLE, Session, Step, gone, not_utf8, reported};
 use super::types::Column;
 use super::{introspection, parameters, split};
@@ -17,11 +17,11 @@ use std::sync::{Arc, OnceLock};
 use tidalite::types::pg_type;
 use tidalite::{Parameter, Response};
 
-/// Of one session.
+/// Maximum number of prepared statements and portals of a session.
 const STATEMENTS_MAX: usize = 10_000;
 const PORTALS_MAX: usize = 1_000;
 
-/// What a statement or a portal takes beside its text and values, roughly.
+/// Approximate bytes of a statement or a portal in addition to its text and values.
 const ENTRY_BYTES: usize = 512;
 
 impl Session<'_> {
@@ -57,7 +57,7 @@ impl Session<'_> {
         Ok(Prepared { sql: sql.to_owned(), plainer, what, oids, described: OnceLock::new(), _held })
     }
 
-    /// A share of the memory of all clients, for what outlives its message.
+    /// Returns a share of the memory limit of all clients, for parts of a message that the session keeps.
     pub(super) fn held(&self, bytes: usize) -> Result<Share, Report> {
         let mut share = self.shared.messages.share();
         // Something is kept of a statement of one byte, too.
@@ -70,7 +70,7 @@ impl Session<'_> {
         self.statements.get(name).cloned().ok_or_else(missing)
     }
 
-    /// Finds out what a statement asks for and answers, if that is not known.
+    /// Determines the types of parameters and columns, if they are unknown.
     pub(super) async fn describe(&mut self, prepared: &Prepared) -> Step {
         if prepared.described.get().is_some() || !matches!(prepared.what, What::Statement) {
             return Ok(());
@@ -188,7 +188,7 @@ impl Session<'_> {
                 && let Response::Rows(rows) =
                     self.start(&prepared.sql, prepared.text(), portal.parameters.clone()).await?
             {
-                portal.state = State::Rows(Running::new(rows, None));
+                portal.state = State::Rows(RunningQuery::new(rows, None));
             }
             if let State::Rows(running) = &portal.state {
                 columns = Some(running.columns.clone());

@@ -18,7 +18,7 @@ pub(super) const LEVELS: &[Level] = &[
 ];
 
 impl Level {
-    /// By its name, in any case and with any blanks.
+    /// Returns the level of a name, in any case and with any blanks.
     pub fn by_name(name: &str) -> Option<Level> {
         let name = name.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase();
         LEVELS.iter().find(|level| level.name == name).copied()

@@ -1,10 +1,10 @@
 //! The PostgreSQL protocol (version 3.0): connections.
 //!
-//! Reading order: this file accepts connections; [`shared`] their common state; [`encryption`] TLS negotiation;
+//! Reading order: this file accepts connections; [`state`] their common state; [`encryption`] TLS negotiation;
 //! [`message`] decodes messages, [`reply`] encodes responses; [`startup`] and [`scram`] authentication; [`session`] the
 //! state of a session; [`connection`] the messages of a session and simple queries, [`extended`] the extended protocol
 //! with [`prepared`] statements and portals; [`prepare_command`], [`prepare`] PREPARE and EXECUTE in SQL;
-//! [`cursor_command`], [`cursor`], [`cursors`] cursors in SQL; [`running`], [`rows`] result rows, [`copy`] COPY;
+//! [`cursor_command`], [`cursor`], [`cursors`] cursors in SQL; [`running_query`], [`rows`] result rows, [`copy`] COPY;
 //! [`split`] splits a text into statements; [`command`] parses session commands and [`obey`] executes them;
 //! [`isolation`], [`block`], [`transaction`] transaction blocks; [`introspection`] a query of asyncpg; [`types`],
 //! [`values`], [`arrays`] and [`numeric`] encode values, [`parameters`] decodes parameters; [`cancel`] cancel requests.
@@ -35,12 +35,12 @@ mod prepare_command;
 mod prepared;
 mod reply;
 mod rows;
-mod running;
+mod running_query;
 mod scram;
 mod session;
-mod shared;
 mod split;
 mod startup;
+mod state;
 mod transaction;
 mod types;
 mod values;
@@ -48,7 +48,7 @@ mod values;
 pub use cancel::Backends;
 pub use encryption::ALPN;
 pub use scram::Credentials;
-pub use shared::Shared;
+pub use state::PgState;
 
 use crate::accept::{self, Port, Slot};
 use crate::counters::OpenConnection;
@@ -61,12 +61,12 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, TcpStream};
 
 /// Serves until the stop; returns when the statements under way are finished and every connection is closed.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>, port: Port, stop: Stop) {
+pub async fn serve(listener: TcpListener, shared: Arc<PgState>, port: Port, stop: Stop) {
     let handle = |socket, peer, slot, stop| serve_one(socket, peer, slot, shared.clone(), stop);
     accept::serve(listener, port, stop, handle).await;
 }
 
-async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<Shared>, mut stop: Stop) {
+async fn serve_one(socket: TcpStream, peer: SocketAddr, slot: Arc<Slot>, shared: Arc<PgState>, mut stop: Stop) {
     let _open = OpenConnection::count(&shared.counters.pg);
     // Answers are small and waited for.
     let _ = socket.set_nodelay(true);

@@ -1,7 +1,7 @@
-//! Statements prepared and run in SQL: PREPARE, EXECUTE and EXPLAIN EXECUTE.
+//! Execution of PREPARE, EXECUTE and EXPLAIN EXECUTE.
 //!
-//! They share their names with those that clients prepare by the protocol, as in PostgreSQL. The values of EXECUTE are
-//! expressions; what they give is bound as the values of a Bind message would be, never as SQL.
+//! SQL and the extended protocol share the names of prepared statements, as in PostgreSQL. The values of EXECUTE are
+//! expressions; their results are bound like the values of a Bind message, never as SQL.
 
 use super::parameters::decode;
 use super::prepare_command::{Execute, Prepare};
@@ -29,14 +29,14 @@ impl Session<'_> {
         };
         let oids = asked.types.iter().map(oid).collect::<Result<Vec<u32>, Report>>()?;
         let prepared = self.new_prepared(&asked.name, &asked.sql, What::Statement, oids)?;
-        // What is wrong with it is said now.
+        // PREPARE reports the errors of the statement, not EXECUTE.
         self.describe(&prepared).await?;
         self.statements.insert(asked.name.clone(), Arc::new(prepared));
         self.complete("PREPARE");
         Ok(())
     }
 
-    /// The statement that is run, and its values.
+    /// Returns the statement to execute, and its values.
     pub(super) async fn executed(&mut self, asked: &Execute) -> Step<(Arc<Prepared>, Vec<Parameter>)> {
         self.check_transaction()?;
         let prepared = self.statement_asked_for(asked).await?;
@@ -54,7 +54,7 @@ impl Session<'_> {
         Ok((prepared, decoded.collect::<Result<_, _>>()?))
     }
 
-    /// The statement that is run, described.
+    /// Returns the statement to execute after describing it.
     pub(super) async fn statement_asked_for(&mut self, asked: &Execute) -> Step<Arc<Prepared>> {
         let prepared = self.prepared(&asked.name)?;
         if !matches!(prepared.what, What::Statement) {
@@ -76,12 +76,12 @@ impl Session<'_> {
         Ok(Arc::new(explained))
     }
 
-    /// What expressions give, as text.
+    /// Returns the values of expressions as text.
     async fn values(&mut self, expressions: &[String]) -> Step<Vec<Option<Vec<u8>>>> {
         if expressions.is_empty() {
             return Ok(Vec::new());
         }
-        // Parentheses keep each to itself.
+        // In parentheses, an expression cannot contain a comma of the list.
         let text = format!("SELECT ({})", expressions.join("), ("));
         let mut out = Vec::with_capacity(expressions.len());
         if let Response::Rows(mut rows) = self.start("", &text, Vec::new()).await? {

@@ -20,7 +20,7 @@ pub struct Execute {
 }
 
 impl Prepare {
-    /// `None` when the words are in no such order.
+    /// Returns `None` if the text has another form.
     pub fn read(sql: &str) -> Option<Prepare> {
         let words: Vec<_> = tokens(sql).collect();
         let name = words.get(1)?.1.identifier()?;
@@ -32,7 +32,7 @@ impl Prepare {
 }
 
 impl Execute {
-    /// `None` when the words are in no such order.
+    /// Returns `None` if the text has another form.
     pub fn read(sql: &str) -> Option<Execute> {
         let words: Vec<_> = tokens(sql).collect();
         let execute = words.iter().position(|(_, token)| token.is_word("execute"))?;
@@ -42,7 +42,7 @@ impl Execute {
         (next == words.len()).then_some(Execute { explain, name, values })
     }
 
-    /// Whether a text that begins with EXPLAIN explains one.
+    /// Returns true if a text that begins with EXPLAIN explains an EXECUTE.
     pub fn is_explained(sql: &str) -> bool {
         const OPTIONS: &[&str] = &[
             "explain", "analyze", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format",
@@ -60,7 +60,7 @@ impl Execute {
     }
 }
 
-/// What is between commas in the parentheses that may begin at a token, and the token behind them.
+/// Returns the items of the optional list in parentheses at the token `open`, and the number of the next token.
 fn list(sql: &str, words: &[(usize, Token)], open: usize) -> Option<(Vec<String>, usize)> {
     if !matches!(words.get(open), Some((_, Token::Symbol('(')))) {
         return Some((Vec::new(), open));

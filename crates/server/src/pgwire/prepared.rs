@@ -5,28 +5,29 @@ use super::cursor::Cursor;
 use super::cursor_command::CursorCommand;
 use super::prepare_command::{Execute, Prepare};
 use super::reply::Report;
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::split::{Token, tokens};
 use super::types::{self, Column};
 use crate::budget::Share;
 use std::sync::OnceLock;
 use tidalite::types::pg_type;
-use tidalite::{Described, Parameter, Rows};
+use tidalite::{Described, OutputColumn, Parameter, Rows};
 
 /// A statement that can be bound to values many times.
 pub struct Prepared {
     pub sql: String,
-    /// What is run instead, for queries of `psql` and asyncpg that want more of PostgreSQL than there is.
+    /// The text to execute instead, for catalog queries of `psql` and asyncpg that use unsupported forms.
     pub plainer: Option<String>,
     pub what: What,
     /// The types the client gave for parameters; 0 for none.
     pub oids: Vec<u32>,
-    /// What it asks for and answers, once that was needed.
+    /// The types of parameters and columns, after the first use of them.
     pub described: OnceLock<Described>,
-    /// Of the memory of all clients.
+    /// Share of the memory limit of all clients.
     pub _held: Share,
 }
 
+/// The kind of a statement.
 pub enum What {
     Nothing,
     Command(Command),
@@ -38,7 +39,7 @@ pub enum What {
 
 impl What {
     /// # Errors
-    /// When it begins as PREPARE or EXECUTE and goes on otherwise.
+    /// The text begins as PREPARE, EXECUTE or a cursor statement and has another form.
     pub fn of(sql: &str) -> Result<What, Report> {
         let malformed = |form| Report::error("42601", "syntax error").with_hint(format!("write {form}"));
         Ok(match first_word(sql).as_str() {
@@ -59,25 +60,29 @@ impl What {
 
 impl Prepared {
     /// Returns the rows of an execution; their columns were announced if the statement was described.
-    pub fn running(&self, rows: Rows) -> Running {
-        let is_pivot = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("pivot"));
-        let has_pivot = tokens(&self.sql).any(|(_, token)| is_pivot(token));
-        Running { has_pivot, ..Running::new(rows, self.columns()) }
+    pub fn running(&self, rows: Rows) -> RunningQuery {
+        let described = self.described.get().and_then(|described| described.columns.as_ref());
+        // Other names may differ: the name of `$1 + 1` has the value of the parameter.
+        let is_other = |(own, described): (&OutputColumn, &OutputColumn)| {
+            own.pivot_values != described.pivot_values && own.name != described.name
+        };
+        let has_other_columns = described.is_some_and(|(columns, _)| rows.columns.iter().zip(columns).any(is_other));
+        RunningQuery { has_other_columns, ..RunningQuery::new(rows, self.columns()) }
     }
 
-    /// What is run.
+    /// Returns the text to execute.
     pub fn text(&self) -> &str {
         self.plainer.as_deref().unwrap_or(&self.sql)
     }
 
-    /// The type of a parameter, counted from 0; 0 when none is known.
+    /// Returns the type of a parameter, counted from 0; 0 if the type is unknown.
     pub fn oid(&self, index: usize) -> u32 {
         let given = self.oids.get(index).copied().filter(|oid| *oid != 0);
         let found = || Some(self.described.get()?.parameters.get(index).copied().flatten()?.oid);
         given.or_else(found).unwrap_or(0)
     }
 
-    /// Those of all parameters: what is not known is text.
+    /// Returns the types of all parameters; unknown types are text.
     pub fn all_oids(&self) -> Vec<u32> {
         let count = self.described.get().map_or(0, |d| d.parameters.len()).max(self.oids.len());
         (0..count).map(|i| Some(self.oid(i)).filter(|oid| *oid != 0).unwrap_or(pg_type::TEXT.oid)).collect()
@@ -88,7 +93,7 @@ impl Prepared {
         Some(types::columns(columns, schema))
     }
 
-    /// Whether it may return rows, by its first word.
+    /// Returns true if the statement may return rows, by its first word.
     pub fn may_return_rows(&self) -> bool {
         const CHANGES: &[&str] = &[
             "insert", "update", "delete", "copy", "create", "alter", "drop", "truncate", "rename", "cancel", "refresh",
@@ -97,7 +102,7 @@ impl Prepared {
         !CHANGES.contains(&first_word(&self.sql).as_str())
     }
 
-    /// Whether it changes rows and returns them, by its words.
+    /// Returns true if the statement changes rows and returns them, by its words.
     pub fn returns_changed_rows(&self) -> bool {
         let is_returning = |token| matches!(token, Token::Word(word) if word.eq_ignore_ascii_case("returning"));
         !self.may_return_rows() && tokens(&self.sql).any(|(_, token)| is_returning(token))
@@ -111,13 +116,13 @@ pub fn first_word(sql: &str) -> String {
     }
 }
 
-/// A statement with its values, perhaps under way.
+/// A statement with its values, and its rows if it was started.
 pub struct Portal {
     pub prepared: std::sync::Arc<Prepared>,
     pub parameters: Vec<Parameter>,
     pub formats: Vec<i16>,
     pub state: State,
-    /// Of the memory of all clients.
+    /// Share of the memory limit of all clients.
     pub _held: Share,
 }
 
@@ -139,13 +144,13 @@ impl Portal {
 
 pub enum State {
     New,
-    Rows(Running),
+    Rows(RunningQuery),
     /// Rows of a portal that a statement moved.
     Cursor(Box<Cursor>),
     Finished,
 }
 
-/// The format of a column: none given is text, one is for all.
+/// Returns the format of a column: text without formats; one format applies to all columns.
 pub fn format(formats: &[i16], index: usize) -> i16 {
     match formats {
         [] => 0,

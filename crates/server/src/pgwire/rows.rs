@@ -4,7 +4,7 @@
 
 use super::prepared::{first_word, format};
 use super::reply::{Output, Report};
-use super::running::Running;
+use super::running_query::RunningQuery;
 use super::session::{Session, Step, gone, reported};
 use super::types::Column;
 use super::values::{Cells, canonical};
@@ -15,7 +15,7 @@ use tidalite::{Result as Done, TimeZone};
 
 impl Session<'_> {
     /// Sends rows, at most `max`; gives how many, and whether there may be more.
-    pub(super) async fn send(&mut self, running: &mut Running, formats: &[i16], max: u64) -> Step<(u64, bool)> {
+    pub(super) async fn send(&mut self, running: &mut RunningQuery, formats: &[i16], max: u64) -> Step<(u64, bool)> {
         let mut sent = 0;
         loop {
             if running.batch.is_none() {
@@ -26,7 +26,7 @@ impl Session<'_> {
                 };
                 let Some(batch) = next else { break };
                 let batch = batch.map_err(|error| reported("", &error))?;
-                if batch.num_columns() != running.columns.len() || running.has_other_names() {
+                if batch.num_columns() != running.columns.len() || running.has_other_columns {
                     let changed = Report::error("0A000", "cached plan must not change result type");
                     // asyncpg and pgjdbc prepare the statement again.
                     return Err(Report { routine: Some("RevalidateCachedQuery"), ..changed }.into());

@@ -6,7 +6,7 @@ use super::cursor::Cursor;
 use super::message::Input;
 use super::prepared::{Portal, Prepared};
 use super::reply::{Output, Report};
-use super::shared::Shared;
+use super::state::PgState;
 use crate::errors::{position, sqlstate};
 use crate::stop::Stop;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(super) const IDLE: u8 = b'I';
 pub(super) const OPEN: u8 = b'T';
 pub(super) const FAILED: u8 = b'E';
 
-/// Why a message was not done.
+/// The reason why a message failed.
 pub(super) enum Failure {
     Refused(Report),
     Io(io::Error),
@@ -41,7 +41,7 @@ pub(super) type Step<T = ()> = Result<T, Failure>;
 pub(super) struct Session<'a> {
     pub(super) input: Input,
     pub(super) out: Output,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a PgState,
     pub(super) client: &'a str,
     pub(super) variables: Variables,
     pub(super) transaction: u8,
@@ -50,12 +50,12 @@ pub(super) struct Session<'a> {
     /// Command tag of the last statement of a message; sent after its block has been committed.
     pub(super) held_tag: Option<String>,
     pub(super) holds_tag: bool,
-    /// By name; the unnamed one has the empty name.
+    /// Statements by name; the unnamed statement has the empty name.
     pub(super) statements: HashMap<String, Arc<Prepared>>,
     pub(super) portals: HashMap<String, Portal>,
-    /// Those of SQL.
+    /// Cursors that SQL declared, by name.
     pub(super) cursors: HashMap<String, Cursor>,
-    /// A message of the pipeline failed: those up to the next Sync are passed over.
+    /// True after a message of the pipeline failed: messages up to the next Sync are skipped.
     pub(super) is_skipping: bool,
     pub(super) stop: Stop,
 }

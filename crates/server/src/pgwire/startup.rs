@@ -3,7 +3,7 @@
 use super::message::{Body, Input, Malformed, Message};
 use super::reply::{Output, Report};
 use super::scram::{Credentials, Exchange};
-use super::shared::Shared;
+use super::state::PgState;
 use crate::logging::{LineThrottle, cut};
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ pub struct Peer {
 pub async fn start(
     input: &mut Input,
     out: &mut Output,
-    shared: &Shared,
+    shared: &PgState,
     peer: Peer,
 ) -> Result<Option<Startup>, String> {
     let started = crate::accept::in_time(shared.handshake_timeout, greet(input, out, shared, peer)).await;
@@ -50,7 +50,12 @@ pub async fn start(
     }
 }
 
-async fn greet(input: &mut Input, out: &mut Output, shared: &Shared, peer: Peer) -> Result<Option<Startup>, Malformed> {
+async fn greet(
+    input: &mut Input,
+    out: &mut Output,
+    shared: &PgState,
+    peer: Peer,
+) -> Result<Option<Startup>, Malformed> {
     let Some(body) = input.startup().await? else { return Ok(None) };
     let mut body = Body(body);
     match body.u32()? {
@@ -150,7 +155,7 @@ fn options(text: &str) -> Vec<(String, String)> {
 async fn admit(
     input: &mut Input,
     out: &mut Output,
-    shared: &Shared,
+    shared: &PgState,
     startup: Startup,
     peer: Peer,
 ) -> Result<Option<Startup>, Malformed> {

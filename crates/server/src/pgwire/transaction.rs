@@ -196,7 +196,7 @@ impl Session<'_> {
         if let Some(block) = &mut self.block
             && let Some(at) = block.savepoints.iter().rposition(|known| known.name == name)
         {
-            // As in PostgreSQL, what was set since the savepoint does not make the rest read-only.
+            // As in PostgreSQL, READ ONLY that was set after the savepoint ends with the savepoint.
             block.is_read_only = block.savepoints[at].is_read_only;
             block.savepoints.truncate(at);
         }

@@ -1,7 +1,6 @@
 //! The staged rows in their final order. Rows stay in their runs and are identified by run and row.
 
-use super::by_arrival::ByArrival;
-use super::pieces::{BlockPlan, Piece};
+use super::pieces::{BlockPlan, ByArrival, Piece};
 use super::threads::{ORDERED_ROWS_MIN, Threads, for_each};
 use crate::{Error, Result, Run, TableSnapshot};
 use std::ops::Range;

@@ -2,9 +2,9 @@
 //!
 //! Rows without a piece are not part of the result.
 
-use super::by_arrival::ByArrival;
 use std::ops::Range;
 use std::sync::OnceLock;
+use tidalite_kernels::gather::Place;
 use tidalite_types::BLOCK_ROWS;
 
 /// Adjacent old rows or adjacent new rows, in the order of the result.
@@ -64,6 +64,13 @@ pub(super) fn split_evenly(pieces: &[Piece], rows_max: usize) -> Vec<Vec<Piece>>
     let rows = row_count(pieces);
     let parts = rows.div_ceil(rows_max).max(1);
     split(pieces, rows.div_ceil(parts).next_multiple_of(BLOCK_ROWS).min(rows_max))
+}
+
+/// The rows of a piece in storage order, and the position of each row in the piece.
+#[derive(Debug)]
+pub(super) struct ByArrival {
+    pub places: Vec<Place>,
+    pub to: Vec<u16>,
 }
 
 /// One block of the result: `pieces` in sequence, and, if they interleave finely, the rows `picks` of this sequence.

@@ -1,10 +1,11 @@
 //! The immutable file of a partition's rows: every column in blocks, a footer, a checksum per block.
 //!
 //! Reading order: [`buffer`] aligned memory; [`format`] the bytes; [`encoding`] one column block, [`selection`]
-//! selected rows; [`writer`]; [`store`] shared state of all segments; `asked`, `set_lookup`, auxiliary indexes for hot blocks:
-//! [`present`] for symbols, `rows_by_value` for numbers, both with `rows_by_code`; [`beside`], the co-occurrence index
-//! of symbols; [`reader`], [`vectors`] reads by vector, [`few_rows`] reads of a few rows, [`zones`] of many blocks;
-//! [`verify`] all checks, including those that reading does not need; [`salvage`] intact parts of a damaged file.
+//! selected rows; [`writer`]; [`store`] shared state of all segments; `asked`, `set_lookup` and auxiliary indexes for
+//! hot blocks: [`present`] for symbols, `rows_by_value` for numbers, both with `rows_by_code`; [`beside`], the
+//! co-occurrence index of symbols; [`reader`], [`vectors`] reads by vector, [`few_rows`] reads of a few rows, [`zones`]
+//! of many blocks; [`verify`] all checks, including those that reading does not need; [`salvage`] intact parts of a
+//! damaged file.
 
 mod asked;
 pub mod beside;

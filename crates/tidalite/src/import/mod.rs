@@ -8,8 +8,8 @@
 //! record ends the import, the rows of the previous pieces remain. The calling thread commits; one thread reads and
 //! splits, `threads` threads parse. An import that ends early does not wait for them, because the input may never end.
 //!
-//! Reading order: [`options`] options; [`reader`], [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits the text
-//! into chunks; [`pipeline`]; [`window`] limits how far parsing runs ahead of commits.
+//! Reading order: [`options`] options; [`reader`], [`text`] bytes to UTF-8; [`plan`] the import plan; [`pieces`] splits
+//! the text into chunks; [`pipeline`]; [`window`] limits how far parsing runs ahead of commits.
 
 mod options;
 mod pieces;

@@ -7,7 +7,7 @@
 //! Runs between merges. At idle times it is cancelled when rows accumulate or the database closes, and started again
 //! later.
 
-use super::observed::{Compactions, Late};
+use super::observations::{Compactions, Late};
 use super::{Jobs, threads_of};
 use crate::writer::Work;
 use crate::{Error, Result};

@@ -6,7 +6,7 @@
 //! `ttl_jump_wait`. A warning is logged at once.
 
 use super::Jobs;
-use super::observed::Jumps;
+use super::observations::Jumps;
 use crate::Result;
 use crate::writer::Work;
 use futures::executor::block_on;

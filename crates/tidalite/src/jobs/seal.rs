@@ -8,7 +8,7 @@
 //! Runs only without due merges, in steps of about a segment. A step is cancelled when rows accumulate or the database
 //! closes, and started again later.
 
-use super::observed::{Partition, Seals};
+use super::observations::{Partition, Seals};
 use super::{Due, Jobs, TICK, threads_of};
 use crate::writer::Work;
 use crate::{Error, Result};

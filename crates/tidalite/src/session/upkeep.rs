@@ -1,6 +1,6 @@
 //! CHECK and BACKUP: long work on files, on a separate thread, ended by a cancellation.
 
-use super::{OutputColumn, PgColumn, Response, Rows, Session};
+use super::{OutputColumn, Response, Rows, Session};
 use crate::backup::BackupReport;
 use crate::check::CheckReport;
 use crate::{Error, ErrorKind, Result};
@@ -95,7 +95,7 @@ fn rows(columns: Vec<(&str, ArrayRef)>, started: Instant) -> Result<Response> {
     let named = columns.iter().map(|(name, array)| OutputColumn {
         name: (*name).to_owned(),
         type_name: sql(array.data_type()),
-        pg: PgColumn::default(),
+        ..OutputColumn::default()
     });
     let named = named.collect();
     let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));

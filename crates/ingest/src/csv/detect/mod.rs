@@ -6,8 +6,9 @@
 //! DOUBLE, DATE, TIMESTAMP, UUID, IPV4 that every value of the sample has, else SYMBOL if strings repeat, else VARCHAR.
 //! Values with two meanings (`01/02/2024`) are an error.
 //!
-//! Reading order: [`known`] options; [`records`]; [`layout`] delimiter, quote, lines before the names; [`header`] names; [`value`] candidate types of
-//! one string; [`column`] types and notations; [`designated`] the designated timestamp and partitions.
+//! Reading order: [`known`] options; [`records`]; [`layout`] delimiter, quote, lines before the names; [`header`]
+//! names; [`value`] candidate types of one string; [`column`] types and notations; [`designated`] the designated
+//! timestamp and partitions.
 
 mod column;
 mod designated;

@@ -9,6 +9,8 @@ pub(super) const PLAIN: u8 = 0;
 pub(super) const FRAME: u8 = 1;
 pub(super) const STEP: u8 = 2;
 pub(super) const DELTA: u8 = 3;
+pub(super) const TEXT: u8 = 4;
+pub(super) const LONG: u8 = 5;
 
 pub(super) fn encode_plain<T: bytemuck::NoUninit>(values: &[T], out: &mut Vec<u8>) {
     out.push(PLAIN);

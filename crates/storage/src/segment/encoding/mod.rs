@@ -16,12 +16,13 @@
 //!
 //! Invariant: the same rows give the same bytes. Decoded NULL rows are zeros, empty values or false.
 //!
-//! Reading order: [`encoded_block`], [`chunk`] the sections; [`value`] fixed-width values; [`nulls`] values of NULL rows; [`choice`] the choice of an encoding;
-//! [`fixed`] the candidates of a type; [`constant`], [`plain`], [`frames`], [`packed`], [`delta`], [`runs`], [`dict`],
-//! [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`], [`planes`] the encodings; [`compressed`] compression
-//! of any of them; [`opened`] the form in memory; [`zones`] bounds of vectors; [`interval`], [`mask`],
-//! [`compare`] comparisons without decoding; [`picked`], [`take`] selected rows, [`few`] a few rows; [`retain`] rows whose value is in a set; [`summed`],
-//! [`totals`] sums of numbers; [`vectors`] one vector at a time, [`digits`] in packed form.
+//! Reading order: [`encoded_block`], [`chunk`] the sections; [`value`] fixed-width values; [`nulls`] values of NULL
+//! rows; [`choice`] the choice of an encoding; [`fixed`] the candidates of a type; [`constant`], [`plain`], [`frames`],
+//! [`packed`], [`delta`], [`runs`], [`dict`], [`narrow`], [`alp`], [`alp_rd`], [`views`], [`fsst`], [`text`],
+//! [`planes`] the encodings; [`compressed`] compression of any of them; [`opened`] the form in memory; [`zones`] bounds
+//! of vectors; [`interval`], [`mask`], [`compare`] comparisons without decoding; [`picked`], [`take`] selected rows,
+//! [`few`] a few rows; [`retain`] rows whose value is in a set; [`summed`], [`totals`] sums of numbers; [`vectors`] one
+//! vector at a time, [`digits`] in packed form.
 
 mod alp;
 mod alp_rd;

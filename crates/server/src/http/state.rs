@@ -1,4 +1,4 @@
-//! State that all requests use.
+//! The state that all HTTP requests share.
 
 use super::body::BodyLimits;
 use super::browser::AllowedHosts;
@@ -17,8 +17,8 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::line::LineOptions;
 
-/// What every request may need.
-pub struct Shared {
+/// The database, limits and counters of the HTTP port.
+pub struct HttpState {
     pub database: Database,
     pub counters: Arc<Counters>,
     pub auth: HttpAuth,
@@ -26,7 +26,7 @@ pub struct Shared {
     pub allowed_hosts: AllowedHosts,
     pub health: Arc<Health>,
     pub line: LineOptions,
-    /// All of them with `line` as their options, but for the unit of timestamps.
+    /// All parsers have the options `line`, except for the unit of timestamps.
     pub parsers: Pool,
     pub body: BodyLimits,
     pub bodies: Budget,
@@ -35,10 +35,10 @@ pub struct Shared {
     /// Names that InfluxDB clients use for the database.
     pub databases: Names,
     pub turns: Turns,
-    /// Without, nothing is encrypted.
+    /// `None`: connections are not encrypted.
     pub tls: Option<Tls>,
     /// Limit for the head of a request and for the TLS handshake; zero is no limit.
     pub handshake_timeout: Duration,
-    /// Limit for a client that takes no byte; zero is no limit.
+    /// Limit for a client that reads no byte; zero is no limit.
     pub write_timeout: Duration,
 }

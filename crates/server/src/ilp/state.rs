@@ -1,4 +1,4 @@
-//! State that all connections of line protocol use.
+//! The state that all line protocol connections share.
 
 use super::auth::Keys;
 use crate::counters::Counters;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::line::LineOptions;
 
-/// What every connection may need.
-pub struct Shared {
+/// The database, limits and counters of the line protocol port.
+pub struct IlpState {
     pub database: Database,
     pub counters: Arc<Counters>,
     pub keys: Option<Keys>,
     pub logins: Arc<Logins>,
     /// Limit for the TLS handshake and for the answer to the challenge; zero is no limit.
     pub handshake_timeout: Duration,
-    /// Without, nothing is encrypted.
+    /// `None`: connections are not encrypted.
     pub tls: Option<Tls>,
     pub line: LineOptions,
     pub commit_interval: Duration,

@@ -1,4 +1,4 @@
-//! State that all connections use.
+//! The state that all PostgreSQL connections share.
 
 use super::cancel::Backends;
 use super::scram::Credentials;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidalite::Database;
 
-/// What every connection may need.
-pub struct Shared {
+/// The database, limits and counters of the PostgreSQL port.
+pub struct PgState {
     pub database: Database,
     pub counters: Arc<Counters>,
-    /// Without, anyone is let in.
+    /// `None`: users are not authenticated.
     pub credentials: Option<Credentials>,
     pub logins: Arc<Logins>,
     /// Limit for TLS negotiation and, again, for startup message and login; zero is no limit.
     pub handshake_timeout: Duration,
-    /// Limit for a client that takes no byte; zero is no limit.
+    /// Limit for a client that reads no byte; zero is no limit.
     pub write_timeout: Duration,
     pub message_bytes_max: usize,
-    /// Of long messages, and of what sessions keep of them.
+    /// Memory for long messages and for the parts of messages that sessions keep.
     pub messages: Budget,
     pub results: Budget,
-    /// Without, nothing is encrypted.
+    /// `None`: connections are not encrypted.
     pub tls: Option<Tls>,
     pub backends: Backends,
 }
