@@ -2,6 +2,7 @@
 
 use crate::binder::Tree;
 use crate::names::Words;
+use crate::{Error, Result};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
@@ -153,10 +154,11 @@ pub enum Step {
     Answer(Box<Statement>),
 }
 
-/// A query's syntax tree with the words it was written in.
+/// The syntax trees of a query, with the words of the statement. At least one of the trees is present.
 #[derive(Clone, Debug)]
 pub struct Query {
-    pub(crate) ast: Box<ast::Query>,
+    /// The tree of the stock parser, for the rewrites; `None` for a query that only the binder plans.
+    pub(crate) ast: Option<Box<ast::Query>>,
     /// Only the last rows are wanted, so many.
     pub(crate) tail: Option<u64>,
     pub(crate) words: Arc<Words>,
@@ -165,15 +167,22 @@ pub struct Query {
 }
 
 impl Query {
-    /// Creates a query that only the binder plans: `ast` has no rows, which no statement can contain.
-    pub(crate) fn of_tree(words: Arc<Words>, tree: Tree) -> Query {
-        Query { ast: Box::new(crate::dialect::no_query()), tail: None, words, tree: Some(Arc::new(tree)) }
+    /// Creates a query that only the binder plans.
+    pub(crate) fn from_tree(words: Arc<Words>, tree: Tree) -> Query {
+        Query { ast: None, tail: None, words, tree: Some(Arc::new(tree)) }
+    }
+
+    /// Returns the tree of the stock parser.
+    ///
+    /// # Errors
+    /// Only the binder plans the query.
+    pub(crate) fn stock_ast(&self) -> Result<&ast::Query> {
+        self.ast.as_deref().ok_or_else(|| Error::internal("only the binder plans the query"))
     }
 
     /// Returns the tree of a query that only the binder plans.
     pub(crate) fn only_tree(&self) -> Option<&Tree> {
-        let is_empty = matches!(&*self.ast.body, ast::SetExpr::Values(values) if values.rows.is_empty());
-        self.tree.as_deref().filter(|_| is_empty)
+        self.tree.as_deref().filter(|_| self.ast.is_none())
     }
 
     /// Returns true for VALUES.

@@ -59,8 +59,7 @@ pub(crate) use geohashes::{error_of as geohash_error, text_of as geohash_text};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Relation, all_columns, call, empty as empty_select, nest, no_query, query as query_of, relation, text, time_join,
-    window_join,
+    Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join, window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
@@ -152,7 +151,7 @@ fn with_tree(
     let parsed = match statement(tokens, words.clone()) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let own = Query { tail, ..Query::of_tree(words.clone(), tree) };
+            let own = Query { tail, ..Query::from_tree(words.clone(), tree) };
             return match (form, others) {
                 (BoundForm::Query, _) => Ok(Statement::Query(own)),
                 (BoundForm::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
@@ -453,7 +452,7 @@ impl<'a> Input<'a> {
             error.position = error.position.or_else(|| self.words.place_of_error(&error));
             error
         })?;
-        Ok(Query { ast, tail, words: self.words.clone(), tree: None })
+        Ok(Query { ast: Some(ast), tail, words: self.words.clone(), tree: None })
     }
 
     fn end(&mut self) -> Result<()> {

@@ -101,7 +101,8 @@ impl Engine {
 
     /// Returns the plan of the rewrites of the first front end.
     pub(super) async fn rewritten(&self, state: &SessionState, query: &Query) -> Result<LogicalPlan> {
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        let parsed = Box::new(query.stock_ast()?.clone());
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(parsed)));
         again::planned(state, statement, &query.words.sql).await
     }
 

@@ -168,7 +168,7 @@ impl Engine {
     pub(super) fn check_size(&self, query: &Query, views: &[Expanded]) -> Result<()> {
         let size = |query: &Query, sizes: &HashMap<_, _>| match self.tree_of(query) {
             Some(tree) => plan::size_of_tree(&tree.query, sizes).bearable(),
-            None => plan::size(&query.ast, sizes).bearable(),
+            None => plan::size(query.stock_ast()?, sizes).bearable(),
         };
         let mut sizes = HashMap::new();
         for view in views {
@@ -377,7 +377,8 @@ fn columns_of(logical: &LogicalPlan, query: &Query) -> Vec<OutputColumn> {
 
 /// The tables a query names.
 fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
-    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+    let parsed = Box::new(query.stock_ast()?.clone());
+    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(parsed)));
     let references = state.resolve_table_references(&statement)?;
     Ok(references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect())
 }

@@ -81,7 +81,7 @@ pub(crate) fn new_rows(schema: &TableSchema, alias: &str, conflict: &OnConflict)
          ORDER BY {EXCLUDED}.\"{ADDRESS}\""
     );
     let parameters = Parameters::Values(Vec::new());
-    Ok(Query::of_tree(Arc::new(Words::read(&sql)), Tree { query: template(&sql)?, parameters }))
+    Ok(Query::from_tree(Arc::new(Words::read(&sql)), Tree { query: template(&sql)?, parameters }))
 }
 
 /// Returns the query of the new values of existing rows: the address, the number of rows with the same keys, and all
@@ -112,7 +112,7 @@ pub(crate) fn changed_rows(schema: &TableSchema, alias: &str, conflict: &OnConfl
         };
         items.extend(schema.columns.iter().enumerate().map(value));
     }
-    Ok(Query::of_tree(update.query.words.clone(), Tree { query, parameters: given.parameters.clone() }))
+    Ok(Query::from_tree(update.query.words.clone(), Tree { query, parameters: given.parameters.clone() }))
 }
 
 fn select_condition(query: &ast::Query) -> Option<Expr> {

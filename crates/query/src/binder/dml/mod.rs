@@ -40,7 +40,7 @@ impl Context {
 
     fn query_with(&self, mut query: ast::Query, parameters: Parameters) -> Result<Query> {
         declare::resolve(&mut query)?;
-        Ok(Query::of_tree(self.words.clone(), Tree { query, parameters }))
+        Ok(Query::from_tree(self.words.clone(), Tree { query, parameters }))
     }
 }
 
