@@ -2,10 +2,13 @@
 
 use crate::binder::Tree;
 use crate::names::Words;
+use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::tables::{CATALOG, SCHEMA};
 use crate::{Error, Result};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
+use tidalite_types::schema::fold_name;
 use tidalite_types::{ColumnType, Command, PartitionBy, Ttl};
 
 pub use crate::dialect::RefreshAsked;
@@ -354,6 +357,23 @@ pub struct Update {
 pub struct Name {
     pub text: String,
     pub position: usize,
+}
+
+impl Name {
+    /// Returns the name of a table of a schema in the database: `schema.table`, or only `table` for the schema and the
+    /// catalog that a name may omit.
+    ///
+    /// # Errors
+    /// The schema is a system schema, whose tables no statement changes.
+    pub(crate) fn within(self, schema: &Name) -> Result<Name> {
+        match fold_name(&schema.text).as_str() {
+            SCHEMA | CATALOG => Ok(self),
+            PG_CATALOG | INFORMATION_SCHEMA => {
+                Err(Error::invalid(format!("schema \"{}\" cannot be changed", schema.text)).at(schema.position))
+            }
+            _ => Ok(Name { text: format!("{}.{}", schema.text, self.text), ..self }),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
