@@ -304,7 +304,7 @@ pub struct Insert {
     pub query: Query,
     /// The table's place in the text.
     pub table_position: usize,
-    /// What expressions call the table.
+    /// The name of the table in expressions.
     pub alias: String,
     pub conflict: Option<OnConflict>,
     /// Gives what is returned of the rows written.
@@ -313,13 +313,13 @@ pub struct Insert {
     pub commit_rows: Option<u64>,
 }
 
-/// What becomes of rows whose upsert keys are there already.
+/// ON CONFLICT: the action for new rows whose upsert keys exist.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
     pub position: usize,
     /// The keys, when they are named.
     pub keys: Vec<Name>,
-    /// What becomes of the rows that are there; `None` when they stay.
+    /// The new values of existing rows; `None` for DO NOTHING.
     pub update: Option<Assigned>,
 }
 
@@ -327,7 +327,7 @@ pub struct OnConflict {
 #[derive(Clone, Debug)]
 pub struct Assigned {
     pub columns: Vec<Name>,
-    /// Whether every column is assigned from its own in EXCLUDED, and that always.
+    /// True if every column is assigned from the same column of EXCLUDED, without a condition.
     pub is_plain: bool,
     /// Selects the expressions, in the order of `columns`, and has the condition.
     pub query: Query,

@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::ast::{DataType, Expr, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// `tokens` have no white space. What is no geohash stays a word, unless it stands where no word can.
+/// Replaces geohashes by strings. Other words that begin with `#` stay, except after a value, where no word is allowed.
+/// `tokens` have no white space.
 pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     let is_mark = |t: &TokenWithSpan| matches!(&t.token, Token::Word(w) if is_marked(&w.value, w.quote_style));
     if !tokens.iter().any(is_mark) {
@@ -88,7 +89,7 @@ fn hash(word: &str) -> Option<(u64, u32)> {
     }
 }
 
-/// Whether what stands before is a value, so that none can follow.
+/// Returns true for a token that ends a value.
 fn ends_value(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,

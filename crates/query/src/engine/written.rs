@@ -1,5 +1,4 @@
-//! What the text of a statement says of its parameters: casts around them, limits, conditions, places in calls of
-//! functions, and which are lists.
+//! Types of parameters by the text of a statement: casts, limits, conditions, arguments of functions, and lists.
 
 mod tree;
 
@@ -262,7 +261,7 @@ impl Visitor for Written<'_> {
             {
                 self.is(left, TIMESTAMP);
             }
-            // Of neither side it can be told what is joined, or combined.
+            // The types of two parameters are determined by the operator only.
             Expr::BinaryOp { left, op, right } if placeholder(left).is_some() && placeholder(right).is_some() => {
                 let both = match op {
                     BinaryOperator::StringConcat => ColumnType::Varchar,
