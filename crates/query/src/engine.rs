@@ -402,7 +402,9 @@ impl Engine {
             RecordBatch::try_new(schema.clone(), vec![times, values]).map_err(|e| Error::internal(e.to_string()))?;
         let table: Arc<dyn TableProvider> = Arc::new(MemTable::try_new(schema, vec![vec![rows]])?);
         let mut query = dialect::parse_template("SELECT __start FROM __partitions WHERE true")?;
-        if let ast::SetExpr::Select(select) = query.ast.body.as_mut() {
+        if let Some(parsed) = &mut query.ast
+            && let ast::SetExpr::Select(select) = parsed.body.as_mut()
+        {
             select.selection = Some(predicate.clone());
         }
         query.words = words.clone();
@@ -457,7 +459,7 @@ impl Engine {
         let (logical, with_tables, about) = self.logical(&state, catalog, query, own).await?;
         let schema = logical.schema().clone();
         let logical = with_tables.optimize(&logical)?;
-        let is_about_system = !about.names_any && functions::is_about_system(&query.ast);
+        let is_about_system = !about.names_any && query.ast.as_deref().is_some_and(functions::is_about_system);
         let logical_schema: SchemaRef = Arc::new(settled_schema(schema.as_arrow(), logical.schema().as_arrow()));
         let answered = self.answered(logical.clone(), &state, catalog, query).await?;
         let stock = self.physical(&answered, &with_tables).await?;

@@ -193,6 +193,11 @@ pub(crate) fn quoted(name: &str) -> String {
     if is_plain && !crate::pg_catalog::is_keyword(name) {
         return name.to_owned();
     }
+    in_quotes(name)
+}
+
+/// Puts a name into quotes, which any statement accepts.
+pub(crate) fn in_quotes(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -9,6 +9,7 @@ use crate::{Error, Result, door};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
+use tidalite_sql::TokenKind;
 use tidalite_types::pg_type::{self, PgType};
 use tidalite_types::text::hex_digits;
 use tidalite_types::{ColumnType, ErrorKind};
@@ -150,20 +151,20 @@ pub(crate) fn bind(
     Ok(out)
 }
 
-/// How many parameters the words of a statement have.
+/// Returns the number of parameters of a statement.
 ///
 /// # Errors
-/// On a name that is no number, or number 0.
-pub(crate) fn count(tokens: &[TokenWithSpan], place: impl Fn(&TokenWithSpan) -> Option<usize>) -> Result<usize> {
+/// The text does not consist of tokens, or a parameter has no valid number.
+pub(crate) fn count(sql: &str) -> Result<usize> {
+    let tokens = tidalite_sql::lexer::tokens(sql).map_err(|e| Error::invalid(e.to_string()).at(e.position))?;
     let mut count = 0;
-    for token in tokens {
-        let Token::Placeholder(name) = &token.token else { continue };
-        let Some(n) = number(name) else {
-            let mut error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
-            error.position = place(token);
-            return Err(error);
+    for token in tokens.iter().filter(|token| token.kind == TokenKind::Parameter) {
+        let name = token.span.slice(sql);
+        let Some(number) = number(name) else {
+            let error = Error::new(ErrorKind::NotFound, format!("there is no parameter {name}"));
+            return Err(error.at(token.span.start as usize));
         };
-        count = count.max(n);
+        count = count.max(number);
     }
     Ok(count)
 }

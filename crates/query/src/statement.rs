@@ -2,9 +2,13 @@
 
 use crate::binder::Tree;
 use crate::names::Words;
+use crate::pg_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::tables::{CATALOG, SCHEMA};
+use crate::{Error, Result};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
+use tidalite_types::schema::fold_name;
 use tidalite_types::{ColumnType, Command, PartitionBy, Ttl};
 
 pub use crate::dialect::RefreshAsked;
@@ -153,10 +157,11 @@ pub enum Step {
     Answer(Box<Statement>),
 }
 
-/// A query's syntax tree with the words it was written in.
+/// The syntax trees of a query, with the words of the statement. At least one of the trees is present.
 #[derive(Clone, Debug)]
 pub struct Query {
-    pub(crate) ast: Box<ast::Query>,
+    /// The tree of the stock parser, for the rewrites; `None` for a query that only the binder plans.
+    pub(crate) ast: Option<Box<ast::Query>>,
     /// Only the last rows are wanted, so many.
     pub(crate) tail: Option<u64>,
     pub(crate) words: Arc<Words>,
@@ -165,15 +170,22 @@ pub struct Query {
 }
 
 impl Query {
-    /// Creates a query that only the binder plans: `ast` has no rows, which no statement can contain.
-    pub(crate) fn of_tree(words: Arc<Words>, tree: Tree) -> Query {
-        Query { ast: Box::new(crate::dialect::no_query()), tail: None, words, tree: Some(Arc::new(tree)) }
+    /// Creates a query that only the binder plans.
+    pub(crate) fn from_tree(words: Arc<Words>, tree: Tree) -> Query {
+        Query { ast: None, tail: None, words, tree: Some(Arc::new(tree)) }
+    }
+
+    /// Returns the tree of the stock parser.
+    ///
+    /// # Errors
+    /// Only the binder plans the query.
+    pub(crate) fn stock_ast(&self) -> Result<&ast::Query> {
+        self.ast.as_deref().ok_or_else(|| Error::internal("only the binder plans the query"))
     }
 
     /// Returns the tree of a query that only the binder plans.
     pub(crate) fn only_tree(&self) -> Option<&Tree> {
-        let is_empty = matches!(&*self.ast.body, ast::SetExpr::Values(values) if values.rows.is_empty());
-        self.tree.as_deref().filter(|_| is_empty)
+        self.tree.as_deref().filter(|_| self.ast.is_none())
     }
 
     /// Returns true for VALUES.
@@ -292,7 +304,7 @@ pub struct Insert {
     pub query: Query,
     /// The table's place in the text.
     pub table_position: usize,
-    /// What expressions call the table.
+    /// The name of the table in expressions.
     pub alias: String,
     pub conflict: Option<OnConflict>,
     /// Gives what is returned of the rows written.
@@ -301,13 +313,13 @@ pub struct Insert {
     pub commit_rows: Option<u64>,
 }
 
-/// What becomes of rows whose upsert keys are there already.
+/// ON CONFLICT: the action for new rows whose upsert keys exist.
 #[derive(Clone, Debug)]
 pub struct OnConflict {
     pub position: usize,
     /// The keys, when they are named.
     pub keys: Vec<Name>,
-    /// What becomes of the rows that are there; `None` when they stay.
+    /// The new values of existing rows; `None` for DO NOTHING.
     pub update: Option<Assigned>,
 }
 
@@ -315,7 +327,7 @@ pub struct OnConflict {
 #[derive(Clone, Debug)]
 pub struct Assigned {
     pub columns: Vec<Name>,
-    /// Whether every column is assigned from its own in EXCLUDED, and that always.
+    /// True if every column is assigned from the same column of EXCLUDED, without a condition.
     pub is_plain: bool,
     /// Selects the expressions, in the order of `columns`, and has the condition.
     pub query: Query,
@@ -345,6 +357,23 @@ pub struct Update {
 pub struct Name {
     pub text: String,
     pub position: usize,
+}
+
+impl Name {
+    /// Returns the name of a table of a schema in the database: `schema.table`, or only `table` for the schema and the
+    /// catalog that a name may omit.
+    ///
+    /// # Errors
+    /// The schema is a system schema, whose tables no statement changes.
+    pub(crate) fn within(self, schema: &Name) -> Result<Name> {
+        match fold_name(&schema.text).as_str() {
+            SCHEMA | CATALOG => Ok(self),
+            PG_CATALOG | INFORMATION_SCHEMA => {
+                Err(Error::invalid(format!("schema \"{}\" cannot be changed", schema.text)).at(schema.position))
+            }
+            _ => Ok(Name { text: format!("{}.{}", schema.text, self.text), ..self }),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

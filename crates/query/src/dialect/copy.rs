@@ -3,9 +3,9 @@
 //! A query within is cut out as text before any clause of it is moved, and understood by itself, as that of a view.
 
 use super::clauses::is_word;
-use super::statements::quoted;
 use super::{Input, TidaliteDialect};
 use crate::names::Words;
+use crate::names::in_quotes;
 use crate::statement::{Copy, CopyFormat, CopyPlace, CopyWhat, Name, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -270,9 +270,9 @@ impl Copy {
         match &self.what {
             CopyWhat::Rows(sql) => sql.clone(),
             CopyWhat::Table { table, columns } => {
-                let list: Vec<String> = columns.iter().map(|column| quoted(&column.text)).collect();
+                let list: Vec<String> = columns.iter().map(|column| in_quotes(&column.text)).collect();
                 let list = if list.is_empty() { "*".to_owned() } else { list.join(", ") };
-                format!("SELECT {list} FROM {}", quoted(&table.text))
+                format!("SELECT {list} FROM {}", in_quotes(&table.text))
             }
         }
     }

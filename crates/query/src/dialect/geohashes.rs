@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::ast::{DataType, Expr, Value};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// `tokens` have no white space. What is no geohash stays a word, unless it stands where no word can.
+/// Replaces geohashes by strings. Other words that begin with `#` stay, except after a value, where no word is allowed.
+/// `tokens` have no white space.
 pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<TokenWithSpan>> {
     let is_mark = |t: &TokenWithSpan| matches!(&t.token, Token::Word(w) if is_marked(&w.value, w.quote_style));
     if !tokens.iter().any(is_mark) {
@@ -24,27 +25,26 @@ pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<
             out.push(token);
             continue;
         }
-        let refused = |message: String| {
-            let mut error = Error::invalid(message);
+        let placed = |mut error: Error| {
             error.position = words.offset(token.span.start);
             error
         };
         if out.last().is_some_and(|before| ends_value(&before.token)) {
-            return Err(refused(format!("syntax error: expected end of statement, found {}", word.value)));
+            let message = format!("syntax error: expected end of statement, found {}", word.value);
+            return Err(placed(Error::invalid(message)));
         }
-        let Some((hash, mut bits)) = hash(&word.value) else {
+        if hash(&word.value).is_none() {
             out.push(token);
             continue;
-        };
-        if rest.next_if(|t| t.token == Token::Div).is_some() {
-            bits = match rest.next().map(|t| t.token) {
-                Some(Token::Number(n, _)) => n.parse().ok().filter(|n| (1..=bits).contains(n)),
-                _ => None,
-            }
-            .ok_or_else(|| refused(format!("{} has {bits} bits: behind / stands a number up to that", word.value)))?;
         }
-        let (_, all) = self::hash(&word.value).unwrap_or((hash, bits));
-        let text = geo::text(hash >> (all - bits), bits);
+        let mut written = word.value.clone();
+        if rest.next_if(|t| t.token == Token::Div).is_some() {
+            written.push('/');
+            if let Some(Token::Number(bits, _)) = rest.next().map(|t| t.token) {
+                written.push_str(&bits);
+            }
+        }
+        let text = text_of(&written).ok_or_else(|| placed(error_of(&written)))?;
         out.push(TokenWithSpan::new(Token::SingleQuotedString(text), token.span));
     }
     Ok(out)
@@ -54,7 +54,7 @@ pub(super) fn literals(tokens: Vec<TokenWithSpan>, words: &Words) -> Result<Vec<
 pub(crate) fn error_of(written: &str) -> Error {
     let word = written.split('/').next().unwrap_or_default();
     Error::invalid(match hash(&word.to_lowercase()) {
-        Some((_, bits)) => format!("{word} has {bits} bits: behind / stands a number up to that"),
+        Some((_, bits)) => format!("{word} has {bits} bits: the number after / must be from 1 to {bits}"),
         None => format!("invalid geohash {word}"),
     })
 }
@@ -89,7 +89,7 @@ fn hash(word: &str) -> Option<(u64, u32)> {
     }
 }
 
-/// Whether what stands before is a value, so that none can follow.
+/// Returns true for a token that ends a value.
 fn ends_value(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,

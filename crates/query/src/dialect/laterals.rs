@@ -178,7 +178,7 @@ fn unnested(select: &mut Select) -> Option<(Ident, Ident, Vec<Ident>)> {
 }
 
 fn quoted(name: &Ident) -> String {
-    super::statements::quoted(&name.value)
+    crate::names::in_quotes(&name.value)
 }
 
 /// What was called after the UNNEST is now a column of the table.

@@ -59,8 +59,7 @@ pub(crate) use geohashes::{error_of as geohash_error, text_of as geohash_text};
 pub(crate) use grammar::TidaliteDialect;
 pub(crate) use group_by::prepare;
 pub(crate) use relations::{
-    Relation, all_columns, call, empty as empty_select, nest, no_query, query as query_of, relation, text, time_join,
-    window_join,
+    Relation, all_columns, call, empty as empty_select, nest, query as query_of, relation, text, time_join, window_join,
 };
 pub(crate) use synonyms::{AGGREGATE_NAMES, decimal_digits, similar_to, with_backslashes};
 pub use syntax::validate;
@@ -137,56 +136,50 @@ fn with_tree(
     tree: tidalite_sql::ast::Statement,
     parameters: Parameters,
 ) -> Result<Statement> {
-    use tidalite_sql::ast::Statement as Parsed;
-    let form = match &tree {
-        Parsed::Query(_) => BoundForm::Query,
-        Parsed::Explain(explain) => BoundForm::Explain { is_analyze: explain.analyze },
-        Parsed::CreateTable(_) => BoundForm::Write,
-        _ => BoundForm::Other,
-    };
-    let Some(mut query) = query_in(tree) else { return statement(tokens, words) };
+    let Some((mut query, form)) = query_in(tree) else { return statement(tokens, words) };
     binder::declare::resolve(&mut query)?;
     let (tail, span) = (binder::last_rows(&query), query.span);
     let tree = Tree { query, parameters };
-    let others = (form == BoundForm::Write).then(|| without_query(&tokens, span, &words));
-    let parsed = match statement(tokens, words.clone()) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            let own = Query { tail, ..Query::of_tree(words.clone(), tree) };
-            return match (form, others) {
-                (BoundForm::Query, _) => Ok(Statement::Query(own)),
-                (BoundForm::Explain { is_analyze }, _) => Ok(Statement::Explain { query: own, is_analyze }),
-                (BoundForm::Write, Some(tokens)) => match statement(tokens, words) {
-                    Ok(Statement::CreateTableAs(create)) => {
-                        Ok(Statement::CreateTableAs(CreateTableAs { query: own, ..create }))
-                    }
-                    _ => Err(error),
-                },
-                _ => Err(error),
-            };
-        }
+    let others = match form {
+        QueryForm::CreateTableAs => without_query(&tokens, span, &words),
+        _ => Vec::new(),
     };
+    let error = match statement(tokens, words.clone()) {
+        Ok(parsed) => return Ok(with_tree_of_query(parsed, tree)),
+        Err(error) => error,
+    };
+    let query = Query { tail, ..Query::from_tree(words.clone(), tree) };
+    match form {
+        QueryForm::Query => Ok(Statement::Query(query)),
+        QueryForm::Explain { is_analyze } => Ok(Statement::Explain { query, is_analyze }),
+        QueryForm::CreateTableAs => match statement(others, words) {
+            Ok(Statement::CreateTableAs(create)) => Ok(Statement::CreateTableAs(CreateTableAs { query, ..create })),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Adds the tree to the query of a statement.
+fn with_tree_of_query(statement: Statement, tree: Tree) -> Statement {
     let tree = Some(Arc::new(tree));
-    Ok(match parsed {
+    match statement {
         Statement::Query(query) => Statement::Query(Query { tree, ..query }),
         Statement::Explain { query, is_analyze } => Statement::Explain { query: Query { tree, ..query }, is_analyze },
         Statement::CreateTableAs(create) => {
             Statement::CreateTableAs(CreateTableAs { query: Query { tree, ..create.query }, ..create })
         }
         other => other,
-    })
+    }
 }
 
 /// The statements whose query the binder alone may plan.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BoundForm {
+enum QueryForm {
     Query,
     Explain {
         is_analyze: bool,
     },
     /// CREATE TABLE AS, whose other clauses are read without the query.
-    Write,
-    Other,
+    CreateTableAs,
 }
 
 /// Returns tokens with `SELECT 1` in place of the query at `span`.
@@ -208,16 +201,19 @@ fn without_query(tokens: &[TokenWithSpan], span: tidalite_sql::Span, words: &Wor
 }
 
 /// Returns the query whose rows a statement returns, explains or stores.
-fn query_in(tree: tidalite_sql::ast::Statement) -> Option<tidalite_sql::ast::Query> {
+fn query_in(tree: tidalite_sql::ast::Statement) -> Option<(tidalite_sql::ast::Query, QueryForm)> {
     use tidalite_sql::ast::{Statement as Parsed, TableSource};
     match tree {
-        Parsed::Query(query) => Some(*query),
-        Parsed::Explain(explain) => match explain.statement {
-            Parsed::Query(query) => Some(*query),
-            _ => None,
-        },
+        Parsed::Query(query) => Some((*query, QueryForm::Query)),
+        Parsed::Explain(explain) => {
+            let is_analyze = explain.analyze;
+            match explain.statement {
+                Parsed::Query(query) => Some((*query, QueryForm::Explain { is_analyze })),
+                _ => None,
+            }
+        }
         Parsed::CreateTable(create) => match create.source {
-            TableSource::Query(query) => Some(*query),
+            TableSource::Query(query) => Some((*query, QueryForm::CreateTableAs)),
             _ => None,
         },
         _ => None,
@@ -237,7 +233,7 @@ pub(crate) fn parse_unbound(
         return change_unbound(sql, tree, types, given);
     }
     let (tokens, words) = folded(sql)?;
-    let count = parameters::count(&tokens, |token| words.offset(token.span.start))?;
+    let count = parameters::count(sql)?;
     types.resize(count.max(types.len()), None);
     let parameters = Parameters::Types(parameters::fields(types, given));
     let typed = parameters::bind_types(tokens.clone(), types, given);
@@ -257,7 +253,7 @@ fn change_unbound(
     types: &mut Vec<Option<ColumnType>>,
     given: &[Option<PgType>],
 ) -> Result<(Statement, Statement)> {
-    types.resize(dml::parameter_count(sql)?.max(types.len()), None);
+    types.resize(parameters::count(sql)?.max(types.len()), None);
     let typed = change(sql, tree.clone(), Parameters::Types(parameters::fields(types, given)))?;
     let untyped = change(sql, tree, Parameters::Types(Vec::new()))?;
     Ok((untyped, typed))
@@ -408,20 +404,11 @@ impl<'a> Input<'a> {
         Ok(Name { text, position })
     }
 
-    /// The name of a table: `schema.table` is called so in the database, but for the schema that needs no name.
+    /// Reads the name of a table.
     fn table_name(&mut self) -> Result<Name> {
         let mut name = self.name("a table name")?;
-        while matches!(self.parser.peek_token_ref().token, Token::Period) {
-            self.parser.next_token();
-            let of = name;
-            name = self.name("a table name")?;
-            match of.text.to_lowercase().as_str() {
-                "public" | "tidalite" => {}
-                "pg_catalog" | "information_schema" => {
-                    return Err(Error::invalid(format!("schema \"{}\" cannot be changed", of.text)).at(of.position));
-                }
-                _ => name.text = format!("{}.{}", of.text, name.text),
-            }
+        while self.take_symbol(&Token::Period) {
+            name = self.name("a table name")?.within(&name)?;
         }
         Ok(name)
     }
@@ -453,7 +440,7 @@ impl<'a> Input<'a> {
             error.position = error.position.or_else(|| self.words.place_of_error(&error));
             error
         })?;
-        Ok(Query { ast, tail, words: self.words.clone(), tree: None })
+        Ok(Query { ast: Some(ast), tail, words: self.words.clone(), tree: None })
     }
 
     fn end(&mut self) -> Result<()> {

@@ -277,8 +277,8 @@ pub(crate) fn query(select: Select) -> Query {
     Query { body: Box::new(SetExpr::Select(Box::new(select))), ..no_query() }
 }
 
-/// A query without rows or columns.
-pub(crate) fn no_query() -> Query {
+/// Returns a query without rows or columns.
+fn no_query() -> Query {
     Query {
         with: None,
         body: Box::new(SetExpr::Values(ast::Values { explicit_row: false, value_keyword: false, rows: Vec::new() })),

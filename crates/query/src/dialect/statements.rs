@@ -1,6 +1,7 @@
 //! Which statement it is, and the short ones.
 
 use super::Input;
+use crate::names::in_quotes;
 use crate::statement::{Name, Query, Statement};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -99,7 +100,7 @@ impl Input<'_> {
             return Ok(None);
         }
         let name = self.table_name()?;
-        let mut query = sub_query(&format!("SELECT * FROM {}", quoted(&name.text)))?;
+        let mut query = sub_query(&format!("SELECT * FROM {}", in_quotes(&name.text)))?;
         query.words = self.words.clone();
         Ok(Some(query))
     }
@@ -216,7 +217,7 @@ impl Input<'_> {
             let table = self.table_name()?;
             format!("SELECT * FROM show_create_table({})", literal(&table.text))
         } else if let Some((name, value)) = self.setting() {
-            format!("SELECT {} AS {}", literal(value), quoted(name))
+            format!("SELECT {} AS {}", literal(value), in_quotes(name))
         } else {
             return Err(self.expected("TABLES, VIEWS, COLUMNS, PARTITIONS or CREATE TABLE"));
         };
@@ -319,10 +320,6 @@ impl Input<'_> {
 /// A query of our own making.
 pub(super) fn sub_query(sql: &str) -> Result<Query> {
     super::parse_template(sql)
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn literal(text: &str) -> String {

@@ -116,17 +116,15 @@ impl Engine {
         let mut types = Vec::new();
         let (untyped, _) = dialect::parse_unbound(sql, &mut types, &[])?;
         let Statement::Query(mut query) = untyped else { return Ok(None) };
-        if query.only_tree().is_some() {
-            return Ok(None);
-        }
         // `$1` is a parameter. Another `$` begins a word of time, as in '$today', which is one of those also without it.
         let without = sql.split('$').map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
         if !is_lasting(&without.collect::<Vec<_>>().join("?")) {
             return Ok(None);
         }
         let mut places = Places { ordered: Vec::new(), all: 0, compared: 0 };
-        let _ = dialect::visit_mut(query.ast.as_mut(), &mut places);
-        let _ = dialect::visit(query.ast.as_ref(), &mut Count { places: &mut places });
+        let Some(parsed) = query.ast.as_deref_mut() else { return Ok(None) };
+        let _ = dialect::visit_mut(parsed, &mut places);
+        let _ = dialect::visit(&*parsed, &mut Count { places: &mut places });
         if places.all != places.compared || types.is_empty() {
             return Ok(None);
         }

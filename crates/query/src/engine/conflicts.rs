@@ -1,4 +1,4 @@
-//! What INSERT … ON CONFLICT makes of the rows it brings and of those that are there.
+//! INSERT … ON CONFLICT: the new rows, and the new values of existing rows.
 
 use super::Engine;
 use crate::binder::dml::conflict::{EXCLUDED, EXISTING, changed_rows, new_rows};
@@ -11,18 +11,19 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use tidalite_storage::TableSnapshot;
 
-/// The rows that meet.
+/// The existing and the new rows of an INSERT … ON CONFLICT.
 #[derive(Clone, Debug)]
 pub struct Conflicting {
     pub table: Arc<TableSnapshot>,
-    /// What expressions call the table.
+    /// The name of the table in expressions.
     pub alias: String,
-    /// A table of the same schema with the rows that are brought, whose times are within this.
+    /// A table of the same schema with the new rows.
     pub brought: Arc<TableSnapshot>,
+    /// The range of the timestamps of the new rows, both ends included; `None` for all rows.
     pub times: Option<(i64, i64)>,
 }
 
-/// Tables by the names that a query of ours calls them.
+/// Tables with their names in a generated query.
 type Own = Vec<(String, Arc<dyn TableProvider>)>;
 
 impl Conflicting {
@@ -33,21 +34,21 @@ impl Conflicting {
             None => table,
         };
         let brought = NativeTable::addressed(self.brought.clone()).fast(is_fast);
-        // Sub-queries see all of it.
+        // Sub-queries read all rows of the table.
         let whole = NativeTable::new(self.table.clone()).fast(is_fast);
         let name = self.table.schema.name.clone();
         vec![(EXCLUDED.to_owned(), Arc::new(brought)), (EXISTING.to_owned(), Arc::new(table)), (name, Arc::new(whole))]
     }
 
-    /// The query of what becomes of the rows that are there, and its tables.
+    /// Returns the query of the new values of existing rows, and the tables of the query.
     pub(super) fn becoming(&self, conflict: &OnConflict, is_fast: bool) -> Result<(Query, Own)> {
         Ok((changed_rows(&self.table.schema, &self.alias, conflict)?, self.tables(is_fast)))
     }
 }
 
 impl Engine {
-    /// The rows whose keys are not there, in their order, or (`is_there`) what becomes of those that are: first the
-    /// address of the row that is there, if any, then how many rows have the same keys, then all columns of the table.
+    /// Returns the rows whose keys do not exist, in their order, or (`is_there`) the new values of existing rows. The
+    /// columns are the address of the existing row, the number of rows with the same keys, and all columns of the table.
     pub fn conflicting<'a>(
         self: &'a Arc<Self>,
         catalog: Arc<dyn Catalog>,

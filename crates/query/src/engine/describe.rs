@@ -84,7 +84,7 @@ impl Engine {
                     let mut described = self.describe_query(&catalog, query, untyped, &mut types, cancel).await;
                     let is_more_known = match &described {
                         Ok((is_more_known, _)) => *is_more_known,
-                        Err(_) => untyped.is_some_and(|query| written::columns(&query.ast, &mut types)),
+                        Err(_) => untyped.is_some_and(|query| written::columns(query, &mut types)),
                     };
                     if is_more_known && let (_, Statement::Query(typed)) = parse(&mut types)? {
                         let again = self.describe_query(&catalog, &typed, untyped, &mut types, cancel).await;

@@ -2,7 +2,7 @@
 //! know yet, the rewrites of [`crate::dialect`] and DataFusion's SQL planner.
 
 use super::{Engine, again, plans};
-use crate::binder::{self, BindError, ReadValues, Tree, Unsupported};
+use crate::binder::{self, BindError, ReadValues, Tree};
 use crate::names::Words;
 use crate::statement::Query;
 use crate::tables::QueryTables;
@@ -101,7 +101,8 @@ impl Engine {
 
     /// Returns the plan of the rewrites of the first front end.
     pub(super) async fn rewritten(&self, state: &SessionState, query: &Query) -> Result<LogicalPlan> {
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+        let parsed = Box::new(query.stock_ast()?.clone());
+        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(parsed)));
         again::planned(state, statement, &query.words.sql).await
     }
 
@@ -110,8 +111,7 @@ impl Engine {
         query.tree.as_deref().filter(|_| self.uses_binder || query.only_tree().is_some())
     }
 
-    /// Returns the plan of the binder, and true if the query names files; `None` if the query has a form that the
-    /// binder does not know yet.
+    /// Returns the plan of the binder, and true if the query names files; `None` if the rewrites plan the query.
     async fn bound(
         &self,
         state: &SessionState,
@@ -119,24 +119,14 @@ impl Engine {
         query: &Query,
         tree: &Tree,
     ) -> Result<Option<(LogicalPlan, bool)>> {
-        match self.bind(state, catalog, &query.words, tree).await {
-            Ok(plan) => {
-                self.front_end.change(|counts| counts.bound += 1);
-                Ok(Some(plan))
-            }
-            Err(BindError::Unsupported(unsupported)) => {
-                self.front_end.change(|counts| *counts.unsupported.entry(unsupported.feature).or_default() += 1);
-                if query.only_tree().is_some() {
-                    return Err(not_supported(unsupported));
-                }
-                Ok(None)
-            }
-            Err(BindError::Invalid(error)) => {
-                self.front_end.change(|counts| counts.refused += 1);
-                Err(*error)
-            }
-            Err(BindError::Values(_)) => Err(Error::internal("the values of a PIVOT were not read")),
-        }
+        let bound = self.bind(state, catalog, &query.words, tree).await;
+        self.front_end.change(|counts| match &bound {
+            Ok(_) => counts.bound += 1,
+            Err(BindError::Unsupported(form)) => *counts.unsupported.entry(form.feature).or_default() += 1,
+            Err(BindError::Invalid(_)) => counts.refused += 1,
+            Err(BindError::Values(_)) => {}
+        });
+        if_bound(bound, query)
     }
 
     /// Binds a query over the tables of `state`; also returns true if the query names files.
@@ -163,9 +153,20 @@ impl Engine {
     }
 }
 
-/// Returns the error for a form that neither front end plans.
-pub(super) fn not_supported(unsupported: Unsupported) -> Error {
-    Error::invalid(format!("{} is not supported", unsupported.feature)).at(unsupported.span.start as usize)
+/// Returns the plan of the binder; `None` for a form that only the rewrites plan.
+///
+/// # Errors
+/// The query is not valid, or neither front end plans it.
+pub(super) fn if_bound<T>(bound: binder::Result<T>, query: &Query) -> Result<Option<T>> {
+    match bound {
+        Ok(plan) => Ok(Some(plan)),
+        Err(BindError::Unsupported(_)) if query.ast.is_some() => Ok(None),
+        Err(BindError::Unsupported(form)) => {
+            Err(Error::invalid(format!("{} is not supported", form.feature)).at(form.span.start as usize))
+        }
+        Err(BindError::Invalid(error)) => Err(*error),
+        Err(BindError::Values(_)) => Err(Error::internal("the values of a PIVOT were not read")),
+    }
 }
 
 /// Applies the rules that come before the optimizer. Also returns true if functions were bound to the objects of the

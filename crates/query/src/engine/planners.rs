@@ -40,7 +40,7 @@ impl Length {
         let sql = &query.words.sql;
         // The length decides for most texts, without a visit of the tree.
         let is_short = Length::of_text(sql) == Length::Short
-            || sql.len() <= SHORT_CATALOG_BYTES && functions::is_about_system(&query.ast);
+            || sql.len() <= SHORT_CATALOG_BYTES && query.ast.as_deref().is_some_and(functions::is_about_system);
         if is_short { Length::Short } else { Length::Long }
     }
 

@@ -3,10 +3,10 @@
 //! A view is expanded when a statement that names it is planned: its text is parsed, the tables it names are pinned
 //! together with all others, and its plan stands where its name stood, as a sub-query would.
 
-use super::logical::not_supported;
+use super::logical::if_bound;
 use super::sampled::{bucketing, sampled};
 use super::{Engine, OutputColumn, QueryResult, distinct, output_column};
-use crate::binder::{self, BindError};
+use crate::binder;
 use crate::calendar::{Buckets, Stride, Zone};
 use crate::dialect;
 use crate::scan::table::NativeTable;
@@ -168,7 +168,7 @@ impl Engine {
     pub(super) fn check_size(&self, query: &Query, views: &[Expanded]) -> Result<()> {
         let size = |query: &Query, sizes: &HashMap<_, _>| match self.tree_of(query) {
             Some(tree) => plan::size_of_tree(&tree.query, sizes).bearable(),
-            None => plan::size(&query.ast, sizes).bearable(),
+            None => plan::size(query.stock_ast()?, sizes).bearable(),
         };
         let mut sizes = HashMap::new();
         for view in views {
@@ -200,16 +200,11 @@ impl Engine {
         query: &Query,
     ) -> Result<LogicalPlan> {
         let bound = match self.tree_of(query) {
-            Some(tree) => match self.bind(state, tables.catalog(), &query.words, tree).await {
-                Ok((plan, _)) => Some(plan),
-                Err(BindError::Unsupported(form)) if query.only_tree().is_some() => return Err(not_supported(form)),
-                Err(BindError::Unsupported(_) | BindError::Values(_)) => None,
-                Err(BindError::Invalid(error)) => return Err(*error),
-            },
+            Some(tree) => if_bound(self.bind(state, tables.catalog(), &query.words, tree).await, query)?,
             None => None,
         };
         let plan = match bound {
-            Some(plan) => plan,
+            Some((plan, _)) => plan,
             None => self.rewritten(state, query).await?,
         };
         let plan = match query.tail {
@@ -377,7 +372,8 @@ fn columns_of(logical: &LogicalPlan, query: &Query) -> Vec<OutputColumn> {
 
 /// The tables a query names.
 fn references(state: &SessionState, query: &Query) -> Result<Vec<String>> {
-    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(query.ast.clone())));
+    let parsed = Box::new(query.stock_ast()?.clone());
+    let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(parsed)));
     let references = state.resolve_table_references(&statement)?;
     Ok(references.iter().filter_map(|r| full_name(r.schema(), r.table())).collect())
 }

@@ -1,5 +1,4 @@
-//! What the text of a statement says of its parameters: casts around them, limits, conditions, places in calls of
-//! functions, and which are lists.
+//! Types of parameters by the text of a statement: casts, limits, conditions, arguments of functions, and lists.
 
 mod tree;
 
@@ -96,22 +95,25 @@ pub(super) fn placeholder(expr: &Expr) -> Option<usize> {
     }
 }
 
-/// Fills in types that are not known; whether there were any.
+/// Fills in types that are not known; returns true if there were any.
 pub(super) fn types(query: &Query, types: &mut Types) -> bool {
     let before = types.iter().flatten().count();
-    match query.only_tree() {
-        Some(tree) => tree::types(&tree.query, types),
-        None => {
-            let _ = dialect::visit(query.ast.as_ref(), &mut Written { types });
-        }
+    if let Some(parsed) = &query.ast {
+        let _ = dialect::visit(&**parsed, &mut Written { types });
+    } else if let Some(tree) = &query.tree {
+        tree::types(&tree.query, types);
     }
     types.iter().flatten().count() > before
 }
 
-/// Parameters that are columns of rows are texts, where nothing else is known of them; whether there were any.
-pub(super) fn columns(query: &ast::Query, types: &mut Types) -> bool {
+/// Makes parameters that are output columns strings if their types are not known; returns true if there were any.
+pub(super) fn columns(query: &Query, types: &mut Types) -> bool {
     let before = types.iter().flatten().count();
-    let _ = dialect::visit(query, &mut Columns { types });
+    if let Some(parsed) = &query.ast {
+        let _ = dialect::visit(&**parsed, &mut Columns { types });
+    } else if let Some(tree) = &query.tree {
+        tree::columns(&tree.query, types);
+    }
     types.iter().flatten().count() > before
 }
 
@@ -130,22 +132,21 @@ pub(super) fn casts(statement: &Statement, count: usize) -> Vec<Option<PgType>> 
         _ => Vec::new(),
     };
     for query in queries {
-        match query.only_tree() {
-            Some(tree) => tree::casts(&tree.query, &mut found.0),
-            None => {
-                let _ = dialect::visit(query.ast.as_ref(), &mut found);
-            }
+        if let Some(parsed) = &query.ast {
+            let _ = dialect::visit(&**parsed, &mut found);
+        } else if let Some(tree) = &query.tree {
+            tree::casts(&tree.query, &mut found.0);
         }
     }
     found.0
 }
 
-/// A parameter that is one of a row's values has its column's type; the first `skip` values are not for columns.
+/// Fills in the types of parameters that are values of a row; the first `skip` values are not for columns.
 pub(super) fn assigned(targets: &[Option<ColumnType>], query: &Query, skip: usize, types: &mut Types) {
     if let Some(tree) = query.only_tree() {
         return tree::assigned(targets, &tree.query, skip, types);
     }
-    let SetExpr::Select(select) = query.ast.body.as_ref() else { return };
+    let Some(SetExpr::Select(select)) = query.ast.as_deref().map(|parsed| &*parsed.body) else { return };
     for (at, item) in select.projection.iter().enumerate() {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
             && let (Some(n), Some(target)) = (placeholder(expr), at.checked_sub(skip).and_then(|at| targets.get(at)))
@@ -260,7 +261,7 @@ impl Visitor for Written<'_> {
             {
                 self.is(left, TIMESTAMP);
             }
-            // Of neither side it can be told what is joined, or combined.
+            // The types of two parameters are determined by the operator only.
             Expr::BinaryOp { left, op, right } if placeholder(left).is_some() && placeholder(right).is_some() => {
                 let both = match op {
                     BinaryOperator::StringConcat => ColumnType::Varchar,
@@ -309,10 +310,11 @@ pub(super) fn lists(statement: &mut Statement) -> Vec<usize> {
         Statement::Update(update) => &mut update.query,
         _ => return found.0,
     };
-    if let Some(tree) = query.only_tree() {
+    if let Some(parsed) = &mut query.ast {
+        let _ = dialect::visit_mut(&mut **parsed, &mut found);
+    } else if let Some(tree) = &query.tree {
         return tree::lists(&tree.query);
     }
-    let _ = dialect::visit_mut(query.ast.as_mut(), &mut found);
     found.0
 }
 

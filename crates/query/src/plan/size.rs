@@ -1,41 +1,46 @@
-//! How large a statement may be that is planned: measured before the planner sees it.
+//! The size of a query, by which queries are rejected whose planning would take too long.
 //!
-//! Queries of WITH and views stand in a plan as often as they are named, so that forty of them, each naming the one
-//! before twice, would be a million million tables. The planner makes a name of each expression within an expression, for
-//! each that it stands in, so that its time grows with the third power of their levels; and so it does with the number of
-//! tables that are joined. All of it is counted here from the syntax tree, in time that grows with its size alone.
+//! A plan contains each query of WITH and each view as often as it is named: 40 of them that each name the one before
+//! twice are 10¹² tables. The planner formats the name of each expression once for each enclosing expression, so the
+//! time grows with the third power of the levels; the time of joins grows with the third power of the number of tables.
+//! All numbers are counted in the syntax tree, in time proportional to the size of the tree.
+//!
+//! The same counter walks over the trees of both parsers.
 
 mod tree;
 
 pub(crate) use tree::size_of_tree;
 
 use crate::dialect;
+use crate::tables::{CATALOG, SCHEMA};
 use crate::{Error, Result};
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Select, Visitor};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use tidalite_types::schema::fold_name;
 
-/// Queries and tables, those of WITH and views as often as they are named. So many are planned in about a second.
+/// The maximum number of queries and tables, each query of WITH and each view as often as it is named: planned in about
+/// a second.
 const PARTS_MAX: u64 = 20_000;
-/// The sum over all expressions of the square of the level they stand at, by [`LEVELS_UNIT`]: some 200 additions in a
-/// row, which is about a second, or thousands that are not within each other.
+/// The maximum sum over all expressions of the square of their level, divided by [`LEVELS_UNIT`]: some 200 additions in
+/// a row, which take about a second, or thousands of expressions that are not nested.
 const LEVELS_MAX: u64 = 750_000;
 const LEVELS_UNIT: u64 = 8;
 const TIMES_OF_CALL: u64 = 5;
 
-/// The sum over all SELECTs of the third power of how many tables are joined in them: a hundred of one, about a second.
+/// The maximum sum over all SELECTs of the third power of the number of joined tables: 100 tables of one SELECT, about a
+/// second.
 const JOINS_MAX: u64 = 1_200_000;
-/// A sub-query in an expression becomes a join, and a costly one.
+/// A sub-query in an expression becomes a join, which costs as much as two tables.
 const TABLES_OF_SUB_QUERY: u64 = 2;
 
-/// What a query asks of the planner.
+/// The cost of planning a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     parts: u64,
     levels: u64,
     joins: u64,
-    /// Tables joined in the SELECT of it that joins the most, those of queries in its place for each.
+    /// The number of tables of the SELECT that joins the most, with the tables of queries in FROM.
     tables: u64,
 }
 
@@ -51,8 +56,10 @@ impl Size {
         Size { parts, ..Size::default() }
     }
 
+    /// Returns the size if a query of this size can be planned in bearable time.
+    ///
     /// # Errors
-    /// When it is more than can be planned in bearable time.
+    /// The size is above a limit.
     pub fn bearable(self) -> Result<Size> {
         if self.parts > PARTS_MAX {
             let message = format!("the statement is too large: it names more than {PARTS_MAX} queries and tables");
@@ -71,61 +78,130 @@ impl Size {
     }
 }
 
-/// The size of a query; `views` are those that it may name, by folded name.
+/// Returns the size of a query of the stock parser; `views` has the sizes of the views that it may name, by folded name.
 pub(crate) fn size(query: &ast::Query, views: &HashMap<String, Size>) -> Size {
-    let mut counter = Counter { views, open: vec![Open::default()], selects: Vec::new(), level: 0 };
+    let mut counter = Counter::new(views);
     let _ = dialect::visit(query, &mut counter);
-    counter.open.pop().map(|open| open.size).unwrap_or_default()
+    counter.size()
 }
 
+/// The sizes along a walk over a syntax tree.
 struct Counter<'a> {
     views: &'a HashMap<String, Size>,
-    /// The queries that are being counted, each within the one before; the first is for what comes out.
-    open: Vec<Open>,
-    /// Of each SELECT that is being counted, the tables.
+    /// The queries that enclose the current node, outermost first; the first element receives the result.
+    open: Vec<QuerySize>,
+    /// The number of tables of each SELECT that encloses the current node.
     selects: Vec<u64>,
-    /// Expressions of the innermost query that are being counted, each within the one before.
+    /// The number of expressions of the innermost query that enclose the current node.
     level: u64,
 }
 
 #[derive(Default)]
-struct Open {
+struct QuerySize {
     size: Size,
-    /// The queries of its WITH, by their address in the tree: what they are called.
+    /// The folded names of the queries of WITH, by their addresses in the tree.
     named: HashMap<usize, String>,
     with: HashMap<String, Size>,
     level_outside: u64,
 }
 
-fn address(query: &ast::Query) -> usize {
+fn address<T>(query: &T) -> usize {
     std::ptr::from_ref(query).addr()
 }
 
-impl Counter<'_> {
+impl<'a> Counter<'a> {
+    fn new(views: &'a HashMap<String, Size>) -> Counter<'a> {
+        Counter { views, open: vec![QuerySize::default()], selects: Vec::new(), level: 0 }
+    }
+
+    /// Returns the size of everything that was counted.
+    fn size(mut self) -> Size {
+        self.open.pop().map(|open| open.size).unwrap_or_default()
+    }
+
     fn count(&mut self, size: Size) {
         if let Some(open) = self.open.last_mut() {
             open.size.add(size);
         }
     }
 
-    fn joined(&mut self, tables: u64) {
+    fn count_joined(&mut self, tables: u64) {
         if let Some(select) = self.selects.last_mut() {
             *select = select.saturating_add(tables.max(1));
         }
     }
 
-    fn named(&self, name: &ObjectName) -> Size {
-        let words: Vec<&str> = name.0.iter().filter_map(|part| Some(part.as_ident()?.value.as_str())).collect();
-        if let [word] = words[..]
-            && let Some(size) = self.open.iter().rev().find_map(|open| open.with.get(word))
+    /// Begins a query; `named` has the folded names of the queries of its WITH, by their addresses.
+    fn begin_query(&mut self, named: HashMap<usize, String>) {
+        let level_outside = std::mem::take(&mut self.level);
+        self.open.push(QuerySize { size: Size::parts(1), named, with: HashMap::new(), level_outside });
+    }
+
+    /// Ends the query at `address`.
+    fn end_query(&mut self, address: usize) {
+        let Some(mut done) = self.open.pop() else { return };
+        self.level = done.level_outside;
+        let Some(outer) = self.open.last_mut() else { return };
+        if let Some(name) = outer.named.get(&address) {
+            outer.with.insert(name.clone(), done.size);
+            return;
+        }
+        let is_in_expression = self.level > 0;
+        if is_in_expression {
+            // A sub-query occurs a second time in the plan where it is grouped or ordered by.
+            let twice = done.size;
+            done.size.add(twice);
+        }
+        outer.size.add(done.size);
+        self.count_joined(if is_in_expression { TABLES_OF_SUB_QUERY } else { done.size.tables });
+    }
+
+    fn begin_select(&mut self) {
+        self.count(Size::parts(1));
+        self.selects.push(0);
+    }
+
+    fn end_select(&mut self) {
+        let tables = self.selects.pop().unwrap_or_default();
+        let joins = if tables > 1 { tables.saturating_mul(tables).saturating_mul(tables) } else { 0 };
+        self.count(Size { joins, tables, ..Size::default() });
+    }
+
+    /// Counts the columns of CUBE, which is grouped by each set of them.
+    fn count_cube(&mut self, columns: usize) {
+        self.count(Size::parts(1_u64.checked_shl(columns as u32).unwrap_or(u64::MAX)));
+    }
+
+    /// Counts a relation of FROM.
+    fn count_relation(&mut self, size: Size) {
+        self.count(Size { tables: 0, ..size });
+        self.count_joined(size.tables);
+    }
+
+    /// Returns the size of the query or table with a name, given by its folded parts.
+    fn named(&self, parts: &[String]) -> Size {
+        if let [name] = parts
+            && let Some(size) = self.open.iter().rev().find_map(|open| open.with.get(name))
         {
             return *size;
         }
-        let own = match words[..] {
-            ["tidalite" | "public", ref rest @ ..] if !rest.is_empty() => rest,
-            ref all => all,
+        let own = match parts {
+            [schema, rest @ ..] if !rest.is_empty() && [CATALOG, SCHEMA].contains(&schema.as_str()) => rest,
+            all => all,
         };
-        self.views.get(&fold_name(&own.join("."))).copied().unwrap_or(Size::parts(1))
+        self.views.get(&own.join(".")).copied().unwrap_or(Size::parts(1))
+    }
+
+    fn begin_expr(&mut self, is_call: bool) {
+        self.level += 1;
+        // The types of a call are computed more often than the types of an operator.
+        let times = if is_call { TIMES_OF_CALL } else { 1 };
+        let levels = self.level.saturating_mul(self.level).saturating_mul(times) / LEVELS_UNIT;
+        self.count(Size { levels, ..Size::default() });
+    }
+
+    fn end_expr(&mut self) {
+        self.level = self.level.saturating_sub(1);
     }
 }
 
@@ -134,65 +210,41 @@ impl Visitor for Counter<'_> {
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
         let tables = query.with.iter().flat_map(|with| &with.cte_tables);
-        let named = tables.map(|table| (address(&table.query), table.alias.name.value.clone())).collect();
-        let level_outside = std::mem::take(&mut self.level);
-        self.open.push(Open { size: Size::parts(1), named, with: HashMap::new(), level_outside });
+        self.begin_query(tables.map(|table| (address(&*table.query), fold_name(&table.alias.name.value))).collect());
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        let Some(mut done) = self.open.pop() else { return ControlFlow::Break(()) };
-        self.level = done.level_outside;
-        let Some(outer) = self.open.last_mut() else { return ControlFlow::Break(()) };
-        if let Some(name) = outer.named.get(&address(query)) {
-            outer.with.insert(name.clone(), done.size);
-            return ControlFlow::Continue(());
-        }
-        let is_in_expression = self.level > 0;
-        if is_in_expression {
-            // It stands in the plan a second time where it is grouped or ordered by.
-            let twice = done.size;
-            done.size.add(twice);
-        }
-        outer.size.add(done.size);
-        self.joined(if is_in_expression { TABLES_OF_SUB_QUERY } else { done.size.tables });
+        self.end_query(address(query));
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
-        self.count(Size::parts(1));
-        self.selects.push(0);
+        self.begin_select();
         ControlFlow::Continue(())
     }
 
     fn post_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
-        let tables = self.selects.pop().unwrap_or_default();
-        let joins = if tables > 1 { tables.saturating_mul(tables).saturating_mul(tables) } else { 0 };
-        self.count(Size { joins, tables, ..Size::default() });
+        self.end_select();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        let size = self.named(name);
-        self.count(Size { tables: 0, ..size });
-        self.joined(size.tables);
+        let parts: Vec<String> = name.0.iter().filter_map(|part| Some(fold_name(&part.as_ident()?.value))).collect();
+        self.count_relation(self.named(&parts));
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        self.level += 1;
-        // A call's types are found out more often than an operator's.
-        let times = if matches!(expr, Expr::Function(_)) { TIMES_OF_CALL } else { 1 };
-        let levels = self.level.saturating_mul(self.level).saturating_mul(times) / LEVELS_UNIT;
-        // The sets that it groups by.
-        let parts =
-            if let Expr::Cube(sets) = expr { 1_u64.checked_shl(sets.len() as u32).unwrap_or(u64::MAX) } else { 0 };
-        self.count(Size { parts, levels, ..Size::default() });
+        self.begin_expr(matches!(expr, Expr::Function(_)));
+        if let Expr::Cube(columns) = expr {
+            self.count_cube(columns.len());
+        }
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        self.level = self.level.saturating_sub(1);
+        self.end_expr();
         ControlFlow::Continue(())
     }
 }
@@ -204,7 +256,7 @@ mod tests {
 
     fn of(sql: &str, views: &HashMap<String, Size>) -> Size {
         let Ok(Statement::Query(query)) = dialect::parse(sql) else { panic!("no query: {sql}") };
-        size(&query.ast, views)
+        size(query.stock_ast().expect("the stock parser reads it"), views)
     }
 
     fn doubled(times: usize, body: impl Fn(&str) -> String) -> String {

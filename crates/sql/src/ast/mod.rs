@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`name`] and [`types`]; [`expr`] and [`function`]; [`query`], [`select`], [`relation`],
 //! [`time_series`], [`pivot`]; [`dml`]; [`table`], [`view`], [`object`]; [`copy`]; [`session`]; [`admin`]; [`statement`];
-//! [`walk`] and [`walk_mut`].
+//! [`walk`] and [`walk_mut`], which `walker` defines.
 
 pub mod admin;
 pub mod copy;
@@ -26,6 +26,7 @@ pub mod types;
 pub mod view;
 pub mod walk;
 pub mod walk_mut;
+mod walker;
 
 pub use admin::{Admin, Backup, CheckTarget, Show};
 pub use copy::{Copy, CopyDirection, CopyOption, CopySource, CopyTarget};

@@ -22,6 +22,14 @@ pub struct Query {
     pub span: Span,
 }
 
+impl Query {
+    /// Creates a query without surrounding clauses.
+    #[must_use]
+    pub fn new(body: Body, span: Span) -> Query {
+        Query { declare: Vec::new(), with: None, body, order_by: None, limit: None, locks: Vec::new(), span }
+    }
+}
+
 /// `@name := value` of DECLARE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {

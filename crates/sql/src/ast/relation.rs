@@ -29,6 +29,14 @@ pub struct Relation {
     pub span: Span,
 }
 
+impl Relation {
+    /// Creates a relation without clauses.
+    #[must_use]
+    pub fn new(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
+        Relation { kind, timestamp: None, sample: None, alias, span }
+    }
+}
+
 /// The kinds of relations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RelationKind {

@@ -33,6 +33,27 @@ pub struct Select {
     pub span: Span,
 }
 
+impl Select {
+    /// Creates a SELECT with an output list and FROM, without other clauses.
+    #[must_use]
+    pub fn new(projection: Projection, from: Vec<TableRef>, span: Span) -> Select {
+        Select {
+            distinct: None,
+            projection,
+            from,
+            selection: None,
+            sample_by: None,
+            latest_on: None,
+            group_by: None,
+            pivot: None,
+            having: None,
+            windows: Vec::new(),
+            qualify: None,
+            span,
+        }
+    }
+}
+
 /// DISTINCT and DISTINCT ON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distinct {

@@ -8,10 +8,10 @@
 //! variables of all these functions would need megabytes of stack at [`DEPTH_MAX`] levels.
 //!
 //! Reading order: this file, the cursor; [`names`], [`literal`], [`types`]; [`expr`], [`precedence`], [`infix`],
-//! [`primary`], [`function`], [`special`], [`window`]; [`query`], [`with`], [`select`], [`select_item`], [`group_by`], [`parens`],
-//! [`relation`], [`alias`], [`join`], [`time_join`], [`sample_by`], [`latest_on`], [`pivot`]; [`statement`] and the
-//! statements: [`insert`], [`update`], [`merge`], [`create_table`], [`column`], [`storage`], [`alter_table`], [`view`],
-//! [`object`], [`access`], [`copy`], [`transaction`], [`session`], [`cursor`], [`show`], [`admin`].
+//! [`primary`], [`function`], [`special`], [`window`]; [`query`], [`with`], [`select`], [`select_item`], [`group_by`],
+//! [`parens`], [`relation`], [`alias`], [`join`], [`time_join`], [`sample_by`], [`latest_on`], [`pivot`]; [`statement`]
+//! and the statements: [`insert`], [`update`], [`merge`], [`create_table`], [`column`], [`storage`], [`alter_table`],
+//! [`view`], [`object`], [`access`], [`copy`], [`transaction`], [`session`], [`cursor`], [`show`], [`admin`].
 
 mod access;
 mod admin;

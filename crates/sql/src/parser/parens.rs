@@ -2,7 +2,7 @@
 
 use super::precedence;
 use super::{NESTED_JOINS_MAX, Parser, Result};
-use crate::ast::{Alias, Body, Expr, ExprKind, Projection, Query, Relation, RelationKind, Select, TableRef};
+use crate::ast::{Body, Expr, ExprKind, Projection, Query, RelationKind, Select, TableRef};
 use crate::error::ErrorKind;
 use crate::{Error, Keyword, Span, Symbol, TokenKind};
 use Keyword as K;
@@ -210,7 +210,7 @@ impl Parser<'_> {
             TableParens::Query(query) => Ok(query),
             TableParens::Tables(tables) => {
                 let body = Body::Select(Box::new(implicit(*tables, self.since(start))));
-                Ok(Box::new(Query::from_body(body, self.since(start))))
+                Ok(Box::new(Query::new(body, self.since(start))))
             }
         }
     }
@@ -234,23 +234,5 @@ impl Parser<'_> {
 
 /// Creates the implicit `SELECT *` over `tables`.
 pub(super) fn implicit(tables: TableRef, span: Span) -> Select {
-    Select {
-        distinct: None,
-        projection: Projection::Implicit,
-        from: vec![tables],
-        selection: None,
-        sample_by: None,
-        latest_on: None,
-        group_by: None,
-        pivot: None,
-        having: None,
-        windows: Vec::new(),
-        qualify: None,
-        span,
-    }
-}
-
-/// Creates a relation without clauses.
-pub(super) fn plain_relation(kind: RelationKind, alias: Option<Alias>, span: Span) -> Relation {
-    Relation { kind, timestamp: None, sample: None, alias, span }
+    Select::new(Projection::Implicit, vec![tables], span)
 }

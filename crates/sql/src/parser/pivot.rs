@@ -1,7 +1,7 @@
 //! PIVOT and UNPIVOT, as clauses of a relation and as statements.
 
 use super::expected::NameKind;
-use super::parens::{implicit, plain_relation};
+use super::parens::implicit;
 use super::{Parser, Result};
 use crate::ast::{
     Ident, Pivot, PivotColumn, PivotValue, PivotValues, Relation, RelationKind, Select, TableRef, Unpivot,
@@ -105,7 +105,7 @@ impl Parser<'_> {
             RelationKind::Pivot { relation: Box::new(relation), pivot: Box::new(pivot) }
         };
         let span = self.since(start);
-        let tables = TableRef { relation: plain_relation(kind, None, span), joins: Vec::new() };
+        let tables = TableRef { relation: Relation::new(kind, None, span), joins: Vec::new() };
         Ok(implicit(tables, span))
     }
 
@@ -117,7 +117,7 @@ impl Parser<'_> {
             return Ok(tables.relation);
         }
         tables.relation.span = self.since(start);
-        Ok(plain_relation(RelationKind::Nested(Box::new(tables)), None, self.since(start)))
+        Ok(Relation::new(RelationKind::Nested(Box::new(tables)), None, self.since(start)))
     }
 
     /// Parses `column [IN (…)]`.

@@ -284,18 +284,16 @@ impl Parser<'_> {
     fn interval(&mut self) -> Result<Option<ExprKind>> {
         let is_signed = self.is_symbol(1, Symbol::Minus) || self.is_symbol(1, Symbol::Plus);
         let first = 1 + usize::from(is_signed);
-        let is_value = self.is_text(first) || matches!(self.kind(first), TokenKind::Number);
+        let is_number = matches!(self.kind(first), TokenKind::Number);
         let is_operand = matches!(self.kind(first), TokenKind::Word(_) | TokenKind::Parameter | TokenKind::Variable)
             && self.is_interval_field(first + 1);
         let is_product = self.is_unit_behind_parens(first);
-        if !(is_value || is_operand || is_product) {
+        if !(is_number || self.is_text(first) || is_operand || is_product) {
             return Ok(None);
         }
         self.bump();
-        let value = match is_value && !self.is_text(first - 1) {
-            true => self.climb(precedence::SUM + 1)?,
-            false => self.climb(precedence::COLLATE + 1)?,
-        };
+        // Only a number may be multiplied before the unit: `INTERVAL 2 * 30 MINUTE`.
+        let value = self.climb(if is_number { precedence::SUM + 1 } else { precedence::COLLATE + 1 })?;
         let field = self.interval_field()?;
         let to = if field.is_some() && self.eat(K::To) { self.interval_field()? } else { None };
         Ok(Some(ExprKind::Interval(Box::new(Interval { value, field, to }))))

@@ -273,10 +273,3 @@ impl Parser<'_> {
         Ok(Declaration { name, overridable, value: self.expr()? })
     }
 }
-
-impl Query {
-    /// Creates a query without surrounding clauses.
-    pub(super) fn from_body(body: Body, span: Span) -> Query {
-        Query { declare: Vec::new(), with: None, body, order_by: None, limit: None, locks: Vec::new(), span }
-    }
-}

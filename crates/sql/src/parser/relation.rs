@@ -1,7 +1,7 @@
 //! Relations: tables, functions, sub-queries, and the clauses of a relation.
 
 use super::expected::NameKind;
-use super::parens::{TableParens, plain_relation};
+use super::parens::TableParens;
 use super::{Parser, Result};
 use crate::ast::{Body, Ident, Query, Relation, RelationKind, TableRef, TableSample};
 use crate::error::ErrorKind;
@@ -34,7 +34,7 @@ impl Parser<'_> {
         } else if self.keyword(0) == Some(K::Values) && self.is_symbol(1, Symbol::LeftParen) {
             self.bump();
             let rows = self.list(Self::optional_list)?;
-            let query = Query::from_body(Body::Values(rows), self.since(start));
+            let query = Query::new(Body::Values(rows), self.since(start));
             RelationKind::Query { lateral, query: Box::new(query) }
         } else if self.keyword(0) == Some(K::Table) && self.is_symbol(1, Symbol::LeftParen) {
             self.at += 2;
@@ -70,7 +70,7 @@ impl Parser<'_> {
     /// Parses the clauses of a relation: TIMESTAMP, PIVOT and UNPIVOT, TABLESAMPLE, alias.
     #[inline(never)]
     pub(super) fn relation_tail(&mut self, kind: RelationKind, start: Span) -> Result<Relation> {
-        let mut relation = plain_relation(kind, None, start);
+        let mut relation = Relation::new(kind, None, start);
         let mut wrapped = 0;
         loop {
             if let RelationKind::Function { with_ordinality: has @ false, .. } = &mut relation.kind
@@ -88,7 +88,7 @@ impl Parser<'_> {
                 }
                 relation.span = self.since(start);
                 let kind = self.pivoted(Box::new(relation))?;
-                relation = plain_relation(kind, None, start);
+                relation = Relation::new(kind, None, start);
             } else if relation.sample.is_none() && self.keyword(0) == Some(K::Tablesample) {
                 relation.sample = Some(self.table_sample()?);
             } else if relation.alias.is_none()

@@ -18,20 +18,8 @@ impl Parser<'_> {
             return Err(Box::new(error.with_hint("write CREATE TABLE name AS (SELECT …)")));
         }
         let from = if self.eat(K::From) { self.table_refs()? } else { Vec::new() };
-        let mut select = Select {
-            distinct,
-            projection: Projection::Items(items),
-            from,
-            selection: None,
-            sample_by: None,
-            latest_on: None,
-            group_by: None,
-            pivot: None,
-            having: None,
-            windows: Vec::new(),
-            qualify: None,
-            span: start,
-        };
+        let mut select = Select::new(Projection::Items(items), from, start);
+        select.distinct = distinct;
         self.select_clauses(&mut select)?;
         select.span = self.since(start);
         Ok(select)

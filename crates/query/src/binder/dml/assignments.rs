@@ -50,7 +50,7 @@ fn column_of(query: &Query, at: usize, count: usize, span: Span) -> Expr {
     let columns = (0..count).map(|at| AliasColumn { name: nodes::ident(&column(at)), data_type: None });
     let alias = Some(Alias { name: nodes::ident(ROWS), columns: columns.collect() });
     let kind = RelationKind::Query { lateral: false, query: Box::new(query.clone()) };
-    let rows = nodes::table_ref(Relation { kind, timestamp: None, sample: None, alias, span });
+    let rows = nodes::table_ref(Relation::new(kind, alias, span));
     let items = vec![nodes::item(nodes::column(ROWS, &column(at)), None)];
     Expr { kind: ExprKind::Subquery(Box::new(nodes::select(items, vec![rows], None))), span }
 }

@@ -3,7 +3,7 @@
 use super::assignments::assigned;
 use super::{ChangedTable, Context, name, nodes};
 use crate::binder::{Parameters, Tree};
-use crate::names::Words;
+use crate::names::{Words, in_quotes};
 use crate::scan::read::ADDRESS;
 use crate::statement::{Assigned, Name, OnConflict, Query};
 use crate::{Error, Result};
@@ -48,7 +48,7 @@ fn is_excluded(value: &Expr, column: &str) -> bool {
 }
 
 fn quoted(name: &str) -> String {
-    format!("\"{}\"", fold_name(name).replace('"', "\"\""))
+    in_quotes(&fold_name(name))
 }
 
 fn keys(schema: &TableSchema) -> Vec<String> {
@@ -81,7 +81,7 @@ pub(crate) fn new_rows(schema: &TableSchema, alias: &str, conflict: &OnConflict)
          ORDER BY {EXCLUDED}.\"{ADDRESS}\""
     );
     let parameters = Parameters::Values(Vec::new());
-    Ok(Query::of_tree(Arc::new(Words::read(&sql)), Tree { query: template(&sql)?, parameters }))
+    Ok(Query::from_tree(Arc::new(Words::read(&sql)), Tree { query: template(&sql)?, parameters }))
 }
 
 /// Returns the query of the new values of existing rows: the address, the number of rows with the same keys, and all
@@ -90,7 +90,7 @@ pub(crate) fn changed_rows(schema: &TableSchema, alias: &str, conflict: &OnConfl
     let internal = || Error::internal("ON CONFLICT without new values");
     let update = conflict.update.as_ref().ok_or_else(internal)?;
     let given = update.query.tree.as_deref().ok_or_else(internal)?;
-    let Body::Select(values) = &given.query.body else { return Err(internal()) };
+    let Body::Select(given_select) = &given.query.body else { return Err(internal()) };
     let name = quoted(alias);
     let mut query = template(&format!(
         "SELECT {name}.\"{ADDRESS}\", count(*) OVER (PARTITION BY {name}.\"{ADDRESS}\") AS \"{ADDRESS}s\" \
@@ -99,9 +99,10 @@ pub(crate) fn changed_rows(schema: &TableSchema, alias: &str, conflict: &OnConfl
     ))?;
     query.with.clone_from(&given.query.with);
     if let Body::Select(select) = &mut query.body
-        && let (Projection::Items(items), Projection::Items(values)) = (&mut select.projection, &values.projection)
+        && let (Projection::Items(items), Projection::Items(values)) =
+            (&mut select.projection, &given_select.projection)
     {
-        select.selection.clone_from(&select_condition(&given.query));
+        select.selection.clone_from(&given_select.selection);
         let value = |(at, column): (usize, &ColumnSchema)| {
             let assigned = update.columns.iter().position(|name| same_name(&name.text, &column.name));
             let value = match assigned.and_then(|at| values.get(at)) {
@@ -112,14 +113,7 @@ pub(crate) fn changed_rows(schema: &TableSchema, alias: &str, conflict: &OnConfl
         };
         items.extend(schema.columns.iter().enumerate().map(value));
     }
-    Ok(Query::of_tree(update.query.words.clone(), Tree { query, parameters: given.parameters.clone() }))
-}
-
-fn select_condition(query: &ast::Query) -> Option<Expr> {
-    match &query.body {
-        Body::Select(select) => select.selection.clone(),
-        _ => None,
-    }
+    Ok(Query::from_tree(update.query.words.clone(), Tree { query, parameters: given.parameters.clone() }))
 }
 
 fn template(sql: &str) -> Result<ast::Query> {

@@ -58,7 +58,11 @@ fn values(mut query: ast::Query, with: Option<With>, context: &Context) -> Resul
             }
         }
     }
-    query.with = query.with.or(with);
+    if query.with.is_some() && with.is_some() {
+        query = nodes::whole(with, query);
+    } else {
+        query.with = query.with.or(with);
+    }
     let parameters = match &context.parameters {
         Parameters::Values(values) => Parameters::Values(values.iter().map(untyped).collect()),
         types => types.clone(),

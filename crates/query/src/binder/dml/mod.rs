@@ -23,9 +23,8 @@ use crate::names::Words;
 use crate::statement::{Name, Query, Statement};
 use crate::{Error, Result};
 use std::sync::Arc;
+use tidalite_sql::Span;
 use tidalite_sql::ast::{self, CteBody, ObjectName, With};
-use tidalite_sql::{Span, TokenKind};
-use tidalite_types::schema::fold_name;
 
 /// The parts of a statement that all of its queries share.
 pub(crate) struct Context {
@@ -40,7 +39,7 @@ impl Context {
 
     fn query_with(&self, mut query: ast::Query, parameters: Parameters) -> Result<Query> {
         declare::resolve(&mut query)?;
-        Ok(Query::of_tree(self.words.clone(), Tree { query, parameters }))
+        Ok(Query::from_tree(self.words.clone(), Tree { query, parameters }))
     }
 }
 
@@ -86,24 +85,6 @@ pub(crate) fn statement(tree: ast::Statement, context: &Context) -> Result<State
     }
 }
 
-/// Returns the number of parameters of a statement.
-///
-/// # Errors
-/// The text does not consist of tokens, or a parameter has no valid number.
-pub(crate) fn parameter_count(sql: &str) -> Result<usize> {
-    let tokens = tidalite_sql::lexer::tokens(sql).map_err(|e| Error::invalid(e.to_string()).at(e.position))?;
-    let mut count = 0;
-    for token in tokens.iter().filter(|token| token.kind == TokenKind::Parameter) {
-        let name = token.span.slice(sql);
-        let Some(number) = crate::parameters::number(name) else {
-            let error = Error::new(tidalite_types::ErrorKind::NotFound, format!("there is no parameter {name}"));
-            return Err(error.at(token.span.start as usize));
-        };
-        count = count.max(number);
-    }
-    Ok(count)
-}
-
 /// The table whose rows change.
 struct ChangedTable {
     table: Name,
@@ -126,21 +107,11 @@ impl ChangedTable {
     }
 }
 
-/// Returns the name of a table in the database: `schema.table`, without the schema that needs no name.
-fn table_name(name: &ObjectName) -> Result<Name> {
-    let Some((last, schemas)) = name.parts.split_last() else { return Err(Error::internal("a name without parts")) };
-    let mut text = last.value.clone();
-    for schema in schemas.iter().rev() {
-        match fold_name(&schema.value).as_str() {
-            "public" | "tidalite" => {}
-            "pg_catalog" | "information_schema" => {
-                let error = Error::invalid(format!("schema \"{}\" cannot be changed", schema.value));
-                return Err(error.at(schema.span.start as usize));
-            }
-            _ => text = format!("{}.{text}", schema.value),
-        }
-    }
-    Ok(Name { text, position: last.span.start as usize })
+/// Returns the name of a table in the database.
+fn table_name(written: &ObjectName) -> Result<Name> {
+    let mut parts = written.parts.iter().map(name);
+    let first = parts.next().ok_or_else(|| Error::internal("a name without parts"))?;
+    parts.try_fold(first, |schema, table| table.within(&schema))
 }
 
 fn name(ident: &ast::Ident) -> Name {

@@ -64,7 +64,7 @@ pub(super) fn table(name: &[&str], alias: &str, span: Span) -> TableRef {
     let parts = name.iter().map(|part| Ident { span, ..ident(part) }).collect();
     let kind = RelationKind::Table { name: ObjectName { parts, span } };
     let alias = Some(Alias { name: ident(alias), columns: Vec::new() });
-    table_ref(Relation { kind, timestamp: None, sample: None, alias, span })
+    table_ref(Relation::new(kind, alias, span))
 }
 
 pub(super) fn table_ref(relation: Relation) -> TableRef {
@@ -72,25 +72,12 @@ pub(super) fn table_ref(relation: Relation) -> TableRef {
 }
 
 pub(super) fn select(items: Vec<SelectItem>, from: Vec<TableRef>, selection: Option<Expr>) -> Query {
-    let select = Select {
-        distinct: None,
-        projection: Projection::Items(items),
-        from,
-        selection,
-        sample_by: None,
-        latest_on: None,
-        group_by: None,
-        pivot: None,
-        having: None,
-        windows: Vec::new(),
-        qualify: None,
-        span: Span::default(),
-    };
+    let select = Select { selection, ..Select::new(Projection::Items(items), from, Span::default()) };
     query(None, Body::Select(Box::new(select)), Span::default())
 }
 
 pub(super) fn query(with: Option<With>, body: Body, span: Span) -> Query {
-    Query { declare: Vec::new(), with, body, order_by: None, limit: None, locks: Vec::new(), span }
+    Query { with, ..Query::new(body, span) }
 }
 
 /// Returns a query with all rows of another one. A negative LIMIT of that query is part of the plan.

@@ -2,6 +2,7 @@ use crate::statement::{Insert, Statement, Step};
 use crate::{Parameter, dialect};
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use tidalite_sql::ast::{Body, Query};
 use tidalite_types::ColumnType;
 
 fn statement(sql: &str) -> Statement {
@@ -29,6 +30,18 @@ fn names_have_their_spelling_and_positions() {
     let conflict = insert.conflict.expect("there is a clause");
     assert_eq!(conflict.position, sql.find("ON CONFLICT").expect("it is there"));
     assert!(conflict.update.expect("rows change").is_plain);
+}
+
+/// The WITH before INSERT was dropped if VALUES had its own.
+#[test]
+fn values_see_both_with_clauses() {
+    let sql = "WITH a AS (SELECT 1 x) INSERT INTO t WITH b AS (SELECT 2 x) VALUES ((SELECT x FROM a))";
+    let tree = insert(sql, &[]).query.tree.expect("the binder plans it");
+    let Body::Query(values) = &tree.query.body else { panic!("{:?}", tree.query) };
+    let names = |query: &Query| -> Vec<String> {
+        query.with.iter().flat_map(|with| &with.ctes).map(|cte| cte.name.value.clone()).collect()
+    };
+    assert_eq!((names(&tree.query), names(values)), (vec!["a".to_owned()], vec!["b".to_owned()]));
 }
 
 #[test]

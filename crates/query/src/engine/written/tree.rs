@@ -22,6 +22,24 @@ pub(super) fn types(query: &Query, types: &mut Types) {
     walk::query(query, &mut Places { types });
 }
 
+/// Makes parameters that are output columns strings if their types are not known.
+pub(super) fn columns(query: &Query, types: &mut Types) {
+    struct Columns<'a>(&'a mut Types);
+    impl Visitor for Columns<'_> {
+        fn select(&mut self, select: &Select) {
+            let Projection::Items(items) = &select.projection else { return };
+            for item in items {
+                if let SelectItem::Expr { expr, .. } = item
+                    && let Some(n) = parameter(expr)
+                {
+                    fill(self.0, n, Some(ColumnType::Varchar));
+                }
+            }
+        }
+    }
+    walk::query(query, &mut Columns(types));
+}
+
 /// Fills in the types of parameters that are values of a row; the first `skip` values are not for columns.
 pub(super) fn assigned(targets: &[Option<ColumnType>], query: &Query, skip: usize, types: &mut Types) {
     let mut put = |at: usize, expr: &Expr| {

@@ -1,146 +1,73 @@
 //! The size of a query that only the binder plans, as [`super::size`] measures it.
 
-use super::{LEVELS_UNIT, Size, TABLES_OF_SUB_QUERY, TIMES_OF_CALL};
+use super::{Counter, Size, address};
 use std::collections::HashMap;
 use tidalite_sql::ast::walk::{self, Visitor};
-use tidalite_sql::ast::{
-    CteBody, Expr, ExprKind, GroupBy, GroupItem, ObjectName, Query, Relation, RelationKind, Select,
-};
+use tidalite_sql::ast::{CteBody, Expr, ExprKind, GroupBy, GroupItem, Query, Relation, RelationKind, Select};
 use tidalite_types::schema::fold_name;
 
 /// Returns the size of a query; `views` has the sizes of the views that it may name, by folded name.
 pub(crate) fn size_of_tree(query: &Query, views: &HashMap<String, Size>) -> Size {
-    let mut counter = TreeCounter { views, open: vec![OpenTree::default()], selects: Vec::new(), level: 0 };
+    let mut counter = Counter::new(views);
     walk::query(query, &mut counter);
-    counter.open.pop().map(|open| open.size).unwrap_or_default()
+    counter.size()
 }
 
-struct TreeCounter<'a> {
-    views: &'a HashMap<String, Size>,
-    /// The queries that enclose the current node, outermost first; the first element receives the result.
-    open: Vec<OpenTree>,
-    /// The number of tables of each SELECT that encloses the current node.
-    selects: Vec<u64>,
-    /// The number of expressions of the innermost query that enclose the current node.
-    level: u64,
-}
-
-#[derive(Default)]
-struct OpenTree {
-    size: Size,
-    /// The names of the queries of WITH, by their addresses in the tree.
-    named: HashMap<usize, String>,
-    with: HashMap<String, Size>,
-    level_outside: u64,
-}
-
-fn address(query: &Query) -> usize {
-    std::ptr::from_ref(query).addr()
-}
-
-impl TreeCounter<'_> {
-    fn count(&mut self, size: Size) {
-        if let Some(open) = self.open.last_mut() {
-            open.size.add(size);
-        }
-    }
-
-    fn joined(&mut self, tables: u64) {
-        if let Some(select) = self.selects.last_mut() {
-            *select = select.saturating_add(tables.max(1));
-        }
-    }
-
-    fn named(&self, name: &ObjectName) -> Size {
-        let words: Vec<String> = name.parts.iter().map(|part| fold_name(&part.value)).collect();
-        if let [word] = words.as_slice()
-            && let Some(size) = self.open.iter().rev().find_map(|open| open.with.get(word))
-        {
-            return *size;
-        }
-        let own = match words.as_slice() {
-            [schema, rest @ ..] if !rest.is_empty() && ["tidalite", "public"].contains(&schema.as_str()) => rest,
-            all => all,
-        };
-        self.views.get(&own.join(".")).copied().unwrap_or(Size::parts(1))
-    }
-}
-
-impl Visitor for TreeCounter<'_> {
+impl Visitor for Counter<'_> {
     fn query(&mut self, query: &Query) {
         let mut named = HashMap::new();
         for cte in query.with.iter().flat_map(|with| &with.ctes) {
             if let CteBody::Query(inner) = &cte.body {
-                named.insert(address(inner), fold_name(&cte.name.value));
+                named.insert(address(&**inner), fold_name(&cte.name.value));
             }
         }
-        let level_outside = std::mem::take(&mut self.level);
-        self.open.push(OpenTree { size: Size::parts(1), named, with: HashMap::new(), level_outside });
+        self.begin_query(named);
     }
 
     fn leave_query(&mut self, query: &Query) {
-        let Some(mut done) = self.open.pop() else { return };
-        self.level = done.level_outside;
-        let Some(outer) = self.open.last_mut() else { return };
-        if let Some(name) = outer.named.get(&address(query)) {
-            outer.with.insert(name.clone(), done.size);
-            return;
-        }
-        let is_in_expression = self.level > 0;
-        if is_in_expression {
-            // A sub-query occurs a second time in the plan where it is grouped or ordered by.
-            let twice = done.size;
-            done.size.add(twice);
-        }
-        outer.size.add(done.size);
-        self.joined(if is_in_expression { TABLES_OF_SUB_QUERY } else { done.size.tables });
+        self.end_query(address(query));
     }
 
     fn select(&mut self, select: &Select) {
-        let sets = match &select.group_by {
-            Some(GroupBy::Items(items)) => items.iter().map(sets).fold(0, u64::saturating_add),
-            _ => 0,
-        };
-        self.count(Size::parts(sets.saturating_add(1)));
-        self.selects.push(0);
+        self.begin_select();
+        if let Some(GroupBy::Items(items)) = &select.group_by {
+            items.iter().for_each(|item| self.count_cubes(item));
+        }
     }
 
     fn leave_select(&mut self, _: &Select) {
-        let tables = self.selects.pop().unwrap_or_default();
-        let joins = if tables > 1 { tables.saturating_mul(tables).saturating_mul(tables) } else { 0 };
-        self.count(Size { joins, tables, ..Size::default() });
+        self.end_select();
     }
 
     fn relation(&mut self, relation: &Relation) {
-        let size = match &relation.kind {
-            RelationKind::Table { name } => self.named(name),
-            RelationKind::Function { .. } => Size::parts(1),
-            _ => return,
-        };
-        self.count(Size { tables: 0, ..size });
-        self.joined(size.tables);
+        match &relation.kind {
+            RelationKind::Table { name } => {
+                let parts: Vec<String> = name.parts.iter().map(|part| fold_name(&part.value)).collect();
+                self.count_relation(self.named(&parts));
+            }
+            RelationKind::Function { .. } => self.count_relation(Size::parts(1)),
+            _ => {}
+        }
     }
 
     fn expr(&mut self, expr: &Expr) -> bool {
-        self.level += 1;
-        // The types of a call are computed more often than the types of an operator.
-        let times = if matches!(expr.kind, ExprKind::Function(_)) { TIMES_OF_CALL } else { 1 };
-        let levels = self.level.saturating_mul(self.level).saturating_mul(times) / LEVELS_UNIT;
-        self.count(Size { levels, ..Size::default() });
+        self.begin_expr(matches!(expr.kind, ExprKind::Function(_)));
         true
     }
 
     fn leave_expr(&mut self, _: &Expr) {
-        self.level = self.level.saturating_sub(1);
+        self.end_expr();
     }
 }
 
-/// Returns the number of sets of a key that are grouped by, apart from single columns.
-fn sets(item: &GroupItem) -> u64 {
-    match item {
-        GroupItem::Cube(columns) => 1_u64.checked_shl(columns.len() as u32).unwrap_or(u64::MAX),
-        GroupItem::Sets(items) => items.iter().map(sets).fold(0, u64::saturating_add),
-        _ => 0,
+impl Counter<'_> {
+    /// Counts the sets of each CUBE of a GROUP BY item.
+    fn count_cubes(&mut self, item: &GroupItem) {
+        match item {
+            GroupItem::Cube(columns) => self.count_cube(columns.len()),
+            GroupItem::Sets(items) => items.iter().for_each(|item| self.count_cubes(item)),
+            _ => {}
+        }
     }
 }
 
@@ -157,7 +84,8 @@ mod tests {
         else {
             panic!("no query: {sql}")
         };
-        assert_eq!(size_of_tree(&tree, views), super::super::size(&query.ast, views), "{sql}");
+        let parsed = query.stock_ast().expect("the stock parser reads it");
+        assert_eq!(size_of_tree(&tree, views), super::super::size(parsed, views), "{sql}");
     }
 
     #[test]
