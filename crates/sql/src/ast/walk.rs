@@ -33,6 +33,28 @@ pub trait Visitor {
     fn leave_select(&mut self, _select: &Select) {}
 }
 
+/// Finds an expression.
+pub struct ExprFinder {
+    is_wanted: fn(&Expr) -> bool,
+    /// True if a walk has reached a wanted expression.
+    pub is_found: bool,
+}
+
+impl ExprFinder {
+    /// Returns a finder of the expressions for which `is_wanted` returns true.
+    #[must_use]
+    pub fn new(is_wanted: fn(&Expr) -> bool) -> ExprFinder {
+        ExprFinder { is_wanted, is_found: false }
+    }
+}
+
+impl Visitor for ExprFinder {
+    fn expr(&mut self, expr: &Expr) -> bool {
+        self.is_found |= (self.is_wanted)(expr);
+        !self.is_found
+    }
+}
+
 /// Walks over a query. WITH queries that change rows are skipped.
 pub fn query(query: &Query, visitor: &mut dyn Visitor) {
     visitor.query(query);
