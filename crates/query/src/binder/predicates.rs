@@ -63,12 +63,21 @@ impl Binder<'_> {
 
     /// Binds `x IN array`.
     fn in_array(&self, operand: &ast::Expr, set: &ast::Expr, negated: bool, place: Place) -> Result<Expr> {
-        if !matches!(self.expr(set, place)?.get_type(&place.scope.schema)?, DataType::List(_)) {
-            let error = Error::invalid("IN takes values in parentheses, an interval of time or an array");
-            return Err(error.at(set.span.start as usize).into());
-        }
-        let values = QuantifiedSet::Values(vec![set.clone()]);
-        let found = self.quantified(operand, BinaryOperator::Equal, Quantifier::Any, &values, place, set.span)?;
+        let found = match &set.kind {
+            ExprKind::Array(_) => {
+                let values = QuantifiedSet::Values(vec![set.clone()]);
+                self.quantified(operand, BinaryOperator::Equal, Quantifier::Any, &values, place, set.span)?
+            }
+            _ => {
+                let schema = place.scope.schema.as_ref();
+                let array = self.expr(set, place)?;
+                if !matches!(array.get_type(schema)?, DataType::List(_)) {
+                    let error = Error::invalid("IN takes values in parentheses, an interval of time or an array");
+                    return Err(error.at(set.span.start as usize).into());
+                }
+                over_array(self.expr(operand, place)?, BinaryOperator::Equal, Quantifier::Any, array, schema)?
+            }
+        };
         Ok(if negated { Expr::Not(Box::new(found)) } else { found })
     }
 
@@ -200,15 +209,8 @@ impl Binder<'_> {
             }
             return Ok(among(value, items, negated, &place.scope.schema)?);
         }
-        let schema = place.scope.schema.as_ref();
-        let (left, set) = (self.expr(left, place)?, self.expr(set, place)?);
-        let set = text_as_list(set, &left, schema)?;
-        let left = text_as_item(left, &set, schema)?;
-        let op = comparison(op)?;
-        match quantifier {
-            Quantifier::Any => Ok(any(left, op, set)?),
-            Quantifier::All => Ok(all(left, op, set)?),
-        }
+        let (left, array) = (self.expr(left, place)?, self.expr(set, place)?);
+        over_array(left, op, quantifier, array, place.scope.schema.as_ref())
     }
 
     /// Returns the items of an array that is written as a constructor, or as a constant string.
@@ -225,6 +227,17 @@ impl Binder<'_> {
             },
             _ => Ok(None),
         }
+    }
+}
+
+/// Plans `left op ANY (array)` and `left op ALL (array)`.
+fn over_array(left: Expr, op: BinaryOperator, quantifier: Quantifier, array: Expr, schema: &DFSchema) -> Result<Expr> {
+    let array = text_as_list(array, &left, schema)?;
+    let left = text_as_item(left, &array, schema)?;
+    let op = comparison(op)?;
+    match quantifier {
+        Quantifier::Any => Ok(any(left, op, array)?),
+        Quantifier::All => Ok(all(left, op, array)?),
     }
 }
 
