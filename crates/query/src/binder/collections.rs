@@ -4,9 +4,10 @@ use super::scope::Place;
 use super::{Binder, Result};
 use crate::Error;
 use crate::dialect::set_returning::OR_EMPTY;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Spans;
 use datafusion::logical_expr::planner::{PlannerResult, RawDictionaryExpr};
-use datafusion::logical_expr::{Expr, Limit, LogicalPlan, LogicalPlanBuilder, SortExpr, Subquery};
+use datafusion::logical_expr::{Expr, ExprSchemable, Limit, LogicalPlan, LogicalPlanBuilder, SortExpr, Subquery};
 use std::sync::Arc;
 use tidalite_sql::Span;
 use tidalite_sql::ast::{self, FunctionCall, Query};
@@ -63,26 +64,23 @@ impl Binder<'_> {
 
     /// Binds `map(keys, values)`, `map(key, value, …)` and `make_map(key, value, …)`.
     pub(super) fn map_call(&self, name: &str, call: &FunctionCall, place: Place, span: Span) -> Result<Expr> {
-        let mut args = self.arguments(&call.args, place)?.values;
-        let is_of_arrays = |arg: &Expr| {
-            use datafusion::logical_expr::ExprSchemable;
-            arg.get_type(&place.scope.schema)
-                .is_ok_and(|of| matches!(of, datafusion::arrow::datatypes::DataType::List(_)))
+        let args = self.arguments(&call.args, place)?.values;
+        let is_array = |arg: &Expr| {
+            arg.get_type(&place.scope.schema).is_ok_and(|data_type| matches!(data_type, DataType::List(_)))
         };
-        if name == "map" && args.len() == 2 && args.iter().all(is_of_arrays) {
+        if name == "map" && args.len() == 2 && args.iter().all(is_array) {
             return self.scalar_call("map", args);
         }
         if !args.len().is_multiple_of(2) {
-            let error = Error::invalid(format!("{name} takes keys and values in turns")).about(name);
+            let error = Error::invalid(format!("{name} takes pairs of a key and a value")).about(name);
             return Err(error.at(span.start as usize).into());
         }
         let (mut keys, mut values) = (Vec::new(), Vec::new());
-        let mut rest = args.drain(..);
-        while let (Some(key), Some(value)) = (rest.next(), rest.next()) {
+        let mut args = args.into_iter();
+        while let (Some(key), Some(value)) = (args.next(), args.next()) {
             keys.push(key);
             values.push(value);
         }
-        drop(rest);
         self.map_of(keys, values, place)
     }
 }

@@ -52,7 +52,8 @@ struct VariableResolver {
     variables: Vec<Variable>,
     /// The number of variables outside of each open query.
     outside: Vec<usize>,
-    made: usize,
+    /// The number of expressions that have replaced variables.
+    replaced: usize,
     error: Option<Error>,
 }
 
@@ -82,8 +83,8 @@ impl VariableResolver {
             self.refuse(unknown(name));
             return None;
         };
-        self.made += self.variables[at].size.expressions;
-        if self.made > EXPRESSIONS_MAX {
+        self.replaced += self.variables[at].size.expressions;
+        if self.replaced > EXPRESSIONS_MAX {
             let message =
                 format!("the statement grows too long: variables stand for more than {EXPRESSIONS_MAX} expressions");
             self.refuse(Error::invalid(message).at(span.start as usize));

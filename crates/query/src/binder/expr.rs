@@ -178,9 +178,9 @@ impl Binder<'_> {
 
     /// Casts a value; an integer is a number of seconds for a timestamp in nanoseconds.
     pub(super) fn cast_to(&self, value: Expr, field: FieldRef, place: Place) -> Result<Expr> {
-        let is_nanos = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, None));
-        let is_seconds = is_nanos && value.get_type(&place.scope.schema)? == DataType::Int64;
         let from = value.get_type(&place.scope.schema)?;
+        let is_nanos = matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, None));
+        let is_seconds = is_nanos && from == DataType::Int64;
         if let Some(name) =
             value_texts::cast_function(&from, field.data_type()).filter(|_| !matches!(value, Expr::Literal(..)))
         {
@@ -263,7 +263,7 @@ pub(super) fn among(
 }
 
 /// Connects operands of AND or OR; a long chain becomes a balanced tree.
-fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
+pub(super) fn joined(parts: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Result<Expr> {
     let missing = || crate::Error::internal("AND or OR without operands").into();
     if parts.len() < CHAIN_MAX {
         return parts.into_iter().reduce(join).ok_or_else(missing);

@@ -1,13 +1,13 @@
 //! Files in FROM: `read_csv('…')`, `read_parquet('…')` and `'file.parquet'`.
 //!
-//! The tables that files are must be known before a query is bound: the caller opens each call that
-//! [`super::tables::file_calls`] returns, and is the one that checks access.
+//! The columns of files must be known before a query is bound: the engine checks access to the files of the calls that
+//! [`super::tables::file_calls`] returns, and opens them.
 
 use super::from::aliased;
 use super::names::{folded, folded_parts, table_reference};
 use super::scope::Source;
 use super::{Binder, Parameters, Result};
-use crate::functions::FILES;
+use crate::functions::FileReader;
 use crate::{Error, Parameter};
 use datafusion::common::TableReference;
 use datafusion::logical_expr::LogicalPlanBuilder;
@@ -20,7 +20,7 @@ use tidalite_sql::ast::{
 /// A call of a function that reads files.
 #[derive(Clone, Debug)]
 pub(crate) struct FileCall {
-    pub function: String,
+    pub function: FileReader,
     /// The paths; never empty.
     pub paths: Vec<String>,
     pub options: Vec<(String, FileOption)>,
@@ -36,26 +36,17 @@ pub(crate) enum FileOption {
     Other,
 }
 
-/// Returns the function that reads a file of this name.
-fn reader_of(path: &str) -> Option<&'static str> {
-    let path = path.to_lowercase();
-    if path.ends_with(".parquet") {
-        return Some("read_parquet");
-    }
-    [".csv", ".tsv"].iter().any(|end| path.ends_with(end)).then_some("read_csv")
-}
-
-/// Returns the call that a relation is, with its place.
+/// Returns the call of a relation that names a file or a function that reads files, with its place.
 pub(super) fn call(binder: &Binder, relation: &Relation) -> Result<Option<(Span, FileCall)>> {
     match &relation.kind {
         RelationKind::Function { call, .. } => {
             let parts = folded_parts(&call.name);
-            match parts.as_slice() {
-                [function] if FILES.contains(&function.as_str()) => {
-                    Ok(Some((call.name.span, binder.file_call(function, call)?)))
-                }
-                _ => Ok(None),
-            }
+            let function = match parts.as_slice() {
+                [name] => FileReader::named(name),
+                _ => None,
+            };
+            let of_call = |function| binder.file_call(function, call).map(|found| (call.name.span, found));
+            function.map(of_call).transpose()
         }
         // A table of the name precedes the file.
         RelationKind::Table { name } => {
@@ -72,12 +63,13 @@ fn named_file(name: &ObjectName) -> Option<FileCall> {
     if only.quote != Some(Quote::Single) {
         return None;
     }
-    let function = reader_of(&only.value)?.to_owned();
+    let function = FileReader::of_path(&only.value)?;
     Some(FileCall { function, paths: vec![only.value.clone()], options: Vec::new() })
 }
 
 /// Returns the error for arguments that are not paths and options.
-fn usage(function: &str, span: Span) -> Error {
+fn usage(function: FileReader, span: Span) -> Error {
+    let function = function.name();
     Error::invalid(format!("{function}() takes the path of a file, or a list of them"))
         .with_hint(format!("{function}('data/*.csv'), {function}(['a', 'b'])"))
         .at(span.start as usize)
@@ -91,7 +83,7 @@ impl Binder<'_> {
         Ok(Some(Source::of_plan(aliased(plan, alias)?)))
     }
 
-    fn file_call(&self, function: &str, call: &FunctionCall) -> Result<FileCall> {
+    fn file_call(&self, function: FileReader, call: &FunctionCall) -> Result<FileCall> {
         let usage = || usage(function, call.name.span);
         let Some((FunctionArg::Expr(paths), options)) = call.args.split_first() else { return Err(usage().into()) };
         let paths = match &paths.kind {
@@ -112,7 +104,7 @@ impl Binder<'_> {
             _ => None,
         };
         let options = options.iter().map(|arg| option(arg).ok_or_else(usage)).collect::<std::result::Result<_, _>>()?;
-        Ok(FileCall { function: function.to_owned(), paths, options })
+        Ok(FileCall { function, paths, options })
     }
 
     /// Returns a constant string; `None` for other expressions.

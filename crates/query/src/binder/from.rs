@@ -3,7 +3,7 @@
 use super::horizon::is_horizon;
 use super::names::{folded, folded_parts, table_reference};
 use super::operators::text;
-use super::scope::{Env, Place, Scope, Source};
+use super::scope::{Env, Place, Scope, ScopeColumn, Source};
 use super::select::empty_scope;
 use super::with::with_columns;
 use super::{Binder, Result};
@@ -21,7 +21,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery, SubqueryAlias};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use std::sync::Arc;
-use tidalite_sql::ast::walk::{self, Visitor};
+use tidalite_sql::ast::walk::{self, ExprFinder};
 use tidalite_sql::ast::{
     self, Alias, ExprKind, FunctionArg, FunctionCall, Ident, Literal, ObjectName, Relation, RelationKind, TableRef,
 };
@@ -176,16 +176,17 @@ impl Binder<'_> {
         let args = arguments(call)?;
         let has_columns = args.iter().any(|arg| has_columns(arg));
         // Functions about the database take the names of objects also without quotes.
-        let names =
-            args.iter().filter(|_| is_system_function(name)).map(|arg| object_name(arg)).collect::<Option<Vec<_>>>();
-        let has_names = has_columns && names.as_ref().is_some_and(|names| !names.is_empty());
-        let has_columns = has_columns && !has_names;
+        let names = match has_columns && is_system_function(name) {
+            true => args.iter().map(|arg| object_name(arg)).collect::<Option<Vec<_>>>(),
+            false => None,
+        };
+        let has_columns = has_columns && names.is_none();
         if has_columns && !is_of_rows(name) {
             let error = Error::invalid(format!("the arguments of table function {name} are constants")).about(name);
             return Err(error.at(call.name.span.start as usize).into());
         }
         let scope = empty_scope(env.outer.filter(|_| has_columns));
-        let bound = match names.filter(|_| has_names) {
+        let bound = match names {
             Some(names) => names.into_iter().map(text).collect(),
             None => args.iter().map(|arg| self.expr(arg, Place::new(&scope, env))).collect::<Result<Vec<_>>>()?,
         };
@@ -327,12 +328,7 @@ pub(super) fn aliased(plan: LogicalPlan, alias: Option<&Alias>) -> Result<Logica
 /// Names joins in parentheses: their columns are those that can be named without a table.
 fn named_join(source: Source, alias: Option<&Alias>) -> Result<Source> {
     let columns = source.columns.iter().filter(|column| column.visibility.is_bare());
-    let columns: Vec<Expr> = columns
-        .map(|column| match &column.value {
-            Expr::Column(_) => column.value.clone(),
-            value => value.clone().alias_qualified(column.relation.clone(), &column.name),
-        })
-        .collect();
+    let columns: Vec<Expr> = columns.map(ScopeColumn::named_value).collect();
     let plan = LogicalPlanBuilder::from(source.plan).project(columns)?.build()?;
     Ok(Source::of_plan(aliased(plan::with_distinct_names(plan)?, alias)?))
 }
@@ -358,16 +354,9 @@ fn object_name(expr: &ast::Expr) -> Option<String> {
 }
 
 fn has_columns(expr: &ast::Expr) -> bool {
-    struct Finder(bool);
-    impl Visitor for Finder {
-        fn expr(&mut self, expr: &ast::Expr) -> bool {
-            self.0 |= matches!(expr.kind, ExprKind::Column(_));
-            !self.0
-        }
-    }
-    let mut finder = Finder(false);
+    let mut finder = ExprFinder::new(|expr| matches!(expr.kind, ExprKind::Column(_)));
     walk::expr(expr, &mut finder);
-    finder.0
+    finder.is_found
 }
 
 /// Returns the scope of ON: the columns of both sides.

@@ -1,7 +1,7 @@
 //! Calls of scalar functions and aggregates.
 
 use super::arrays::{document_list, with_document_type};
-use super::names::{folded, folded_parts, table_reference};
+use super::names::{folded, folded_parts, synonym, table_reference};
 use super::operators::text;
 use super::order::sort_key;
 use super::ordered_sets::HYPOTHETICAL_SETS;
@@ -473,29 +473,6 @@ pub(super) fn null_treatment(nulls: Option<ast::NullTreatment>) -> Option<NullTr
         ast::NullTreatment::Ignore => NullTreatment::IgnoreNulls,
         ast::NullTreatment::Respect => NullTreatment::RespectNulls,
     })
-}
-
-/// Returns the function that a name stands for, and whether its arguments are distinct.
-fn synonym(name: &str, is_distinct: bool) -> (&str, bool) {
-    let own = match name {
-        "count_distinct" => return ("count", true),
-        "string_distinct_agg" => return ("string_agg", true),
-        "approx_count_distinct" => "approx_distinct",
-        "variance" => "var_samp",
-        "every" => "bool_and",
-        "approx_percentile" => "approx_percentile_cont",
-        "to_lowercase" => "lower",
-        "to_uppercase" => "upper",
-        "ceiling" => "ceil",
-        "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" | "localtimestamp" => "now",
-        "gen_random_uuid" => "uuid",
-        "regexp_matches" => "regexp_match",
-        "min_by" => "arg_min",
-        "max_by" => "arg_max",
-        "interval" => RANGE,
-        other => other,
-    };
-    (own, is_distinct)
 }
 
 /// Refuses an aggregate of outer columns alone, which would belong to an outer query.

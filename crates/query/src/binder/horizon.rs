@@ -3,16 +3,17 @@
 use super::from::scope_of_both;
 use super::names::folded;
 use super::scope::{Env, Place, ScopeColumn, Source, Visibility};
+use super::time_series::duration_text;
 use super::{Binder, Result};
 use crate::Error;
+use crate::calendar::Stride;
+use crate::door::timestamps::arrow_unit_nanos;
 use crate::plan::{self, TimeJoin};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{Column, ExprSchema, ScalarValue, TableReference};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use tidalite_sql::Span;
-use tidalite_sql::ast::{
-    Duration, DurationUnit, ExprKind, HorizonGrid, HorizonJoin, Join, JoinKind, Literal, Offset, UnaryOperator,
-};
+use tidalite_sql::ast::{ExprKind, HorizonGrid, HorizonJoin, Join, JoinKind, Literal, Offset, UnaryOperator};
 
 /// The name of the clause in error texts.
 const NAME: &str = "HORIZON JOIN";
@@ -34,8 +35,9 @@ impl Binder<'_> {
         let (grid, table) = grid_of(joins)?;
         let time = plan::time_of(&left.plan, "the left side of HORIZON JOIN")?;
         let at = TableReference::bare(table);
-        let offsets = offsets(grid, unit_of(&left.plan, &time)?)?;
-        let (plan, own) = (at_offsets(&left.plan, &time, &offsets, &at)?, columns(&at));
+        let unit = unit_of(&left.plan, &time)?;
+        let lengths = offsets(grid, unit)?.into_iter().map(|ticks| (ticks, duration(ticks, unit)));
+        let (plan, own) = (at_offsets(&left.plan, &time, lengths, &at)?, columns(&at));
         let mut joined = Source { plan, columns: left.columns };
         for join in joins {
             joined = self.horizon_side(joined, join, &at, env)?;
@@ -94,10 +96,14 @@ fn unit_of(plan: &LogicalPlan, time: &Column) -> Result<TimeUnit> {
     }
 }
 
-/// Returns the left rows at each offset.
-fn at_offsets(left: &LogicalPlan, time: &Column, offsets: &[i64], table: &TableReference) -> Result<LogicalPlan> {
-    let unit = unit_of(left, time)?;
-    let rows = offsets.iter().map(|offset| vec![lit(*offset), Expr::Literal(duration(*offset, unit), None)]);
+/// Returns the left rows at each offset; `offsets` has numbers of units and lengths.
+fn at_offsets(
+    left: &LogicalPlan,
+    time: &Column,
+    offsets: impl Iterator<Item = (i64, ScalarValue)>,
+    table: &TableReference,
+) -> Result<LogicalPlan> {
+    let rows = offsets.map(|(ticks, length)| vec![lit(ticks), Expr::Literal(length, None)]);
     let rows = LogicalPlanBuilder::values(rows.collect())?.alias(table.clone())?.build()?;
     let [offset, length] = <[Column; 2]>::try_from(rows.schema().columns())
         .map_err(|_| Error::internal("the offsets of a HORIZON JOIN have other columns"))?;
@@ -141,7 +147,7 @@ fn offsets(grid: &HorizonGrid, unit: TimeUnit) -> Result<Vec<i64>> {
                 Ok(count) if count <= OFFSETS_MAX => {
                     Ok(std::iter::successors(Some(from), |at| at.checked_add(step)).take(count).collect())
                 }
-                _ => Err(refused(&format!("HORIZON JOIN has more than {OFFSETS_MAX} offsets")).into()),
+                _ => Err(too_many(span_of(step)).into()),
             }
         }
     }
@@ -162,10 +168,11 @@ fn span_of(offset: &Offset) -> Span {
 fn ticks(offset: &Offset, unit: TimeUnit) -> Result<i64> {
     let refused = |message: &str| Error::invalid(message).at(span_of(offset).start as usize);
     let constant = || refused("an offset of HORIZON JOIN is a constant such as 0, 5s or -1m");
-    let (count, nanos) = match offset {
-        Offset::Duration(Duration { count, unit, .. }) => {
-            let nanos = nanos(*unit).ok_or_else(|| refused("months and years have no fixed length"))?;
-            (count.parse::<i64>().map_err(|_| constant())?, nanos)
+    let total = match offset {
+        Offset::Duration(duration) => {
+            let Stride { count, unit } = Stride::parse(&duration_text(duration)).ok_or_else(constant)?;
+            let nanos = unit.nanos().ok_or_else(|| refused("months and years have no fixed length"))?;
+            i128::from(count) * nanos
         }
         Offset::Expr { expr, unit: None } => {
             let (sign, digits) = match &expr.kind {
@@ -178,34 +185,9 @@ fn ticks(offset: &Offset, unit: TimeUnit) -> Result<i64> {
         }
         Offset::Expr { .. } => return Err(constant().into()),
     };
-    let tick = tick_nanos(unit);
-    let total = i128::from(count) * i128::from(nanos);
-    if total % i128::from(tick) != 0 {
+    let tick = i128::from(arrow_unit_nanos(unit));
+    if total % tick != 0 {
         return Err(refused("an offset of HORIZON JOIN is shorter than a unit of the left time").into());
     }
-    i64::try_from(total / i128::from(tick)).map_err(|_| constant().into())
-}
-
-fn tick_nanos(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
-}
-
-fn nanos(unit: DurationUnit) -> Option<i64> {
-    const SECOND: i64 = 1_000_000_000;
-    Some(match unit {
-        DurationUnit::Nanosecond => 1,
-        DurationUnit::Microsecond => 1_000,
-        DurationUnit::Millisecond => 1_000_000,
-        DurationUnit::Second => SECOND,
-        DurationUnit::Minute => 60 * SECOND,
-        DurationUnit::Hour => 3_600 * SECOND,
-        DurationUnit::Day => 86_400 * SECOND,
-        DurationUnit::Week => 7 * 86_400 * SECOND,
-        DurationUnit::Month | DurationUnit::Year => return None,
-    })
+    i64::try_from(total / tick).map_err(|_| constant().into())
 }

@@ -4,12 +4,13 @@ use super::names::{folded, folded_parts, table_reference, unknown_column};
 use super::scope::{Aliases, Place, ScopeColumn};
 use super::{Binder, Result};
 use crate::Error;
+use datafusion::arrow::array::StringArray;
+use datafusion::arrow::compute::kernels::comparison::nilike;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::TableReference;
+use datafusion::common::{DataFusionError, TableReference};
 use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use std::collections::{HashMap, HashSet};
 use tidalite_sql::ast::{self, ExprKind, ObjectName, Projection, Select, SelectItem, Wildcard, WildcardChange};
-use tidalite_types::schema::fold_name;
 use tidalite_types::{ErrorKind, SqlState};
 
 /// An item of the list, and the origin of its name.
@@ -105,7 +106,7 @@ impl Binder<'_> {
                 WildcardChange::Rename(list) => {
                     changes.renamed.extend(list.iter().map(|(column, name)| (folded(column), folded(name))));
                 }
-                WildcardChange::Ilike(pattern) => changes.pattern = Some(pattern),
+                WildcardChange::Ilike(pattern) => changes.exclude_unlike(pattern, &columns)?,
             }
         }
         for column in columns {
@@ -113,24 +114,6 @@ impl Binder<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns true if a name matches a pattern of LIKE without regard to case.
-fn matches(name: &str, pattern: &str) -> bool {
-    let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), fold_name(pattern).chars().collect());
-    let mut reached = vec![false; name.len() + 1];
-    reached[0] = true;
-    for wanted in pattern {
-        let before = reached.clone();
-        for at in 0..=name.len() {
-            reached[at] = match wanted {
-                '%' => before[..=at].contains(&true),
-                '_' => at > 0 && before[at - 1],
-                wanted => at > 0 && before[at - 1] && name[at - 1] == wanted,
-            };
-        }
-    }
-    reached[name.len()]
 }
 
 /// Returns the table that a column is written with.
@@ -164,16 +147,14 @@ fn star_columns<'p>(wildcard: &Wildcard, place: Place<'p>) -> Result<Vec<&'p Sco
 
 /// The modifiers of `*`.
 #[derive(Default)]
-struct Changes<'w> {
-    /// The pattern of ILIKE, which the names of columns match.
-    pattern: Option<&'w str>,
+struct Changes {
     /// Excluded columns: their table, if one is named, and their name.
     excluded: Vec<(Option<TableReference>, String)>,
     replaced: HashMap<String, Expr>,
     renamed: HashMap<String, String>,
 }
 
-impl Changes<'_> {
+impl Changes {
     fn exclude(&mut self, name: &ObjectName, columns: &[&ScopeColumn], place: Place) -> Result<()> {
         let mut parts = folded_parts(name);
         let column = parts.pop().unwrap_or_default();
@@ -184,6 +165,15 @@ impl Changes<'_> {
         Err(unknown_column(&column, name.span, place.scope))
     }
 
+    /// Excludes the columns whose names do not match a pattern of ILIKE.
+    fn exclude_unlike(&mut self, pattern: &str, columns: &[&ScopeColumn]) -> Result<()> {
+        let names: StringArray = columns.iter().map(|column| Some(column.name.as_str())).collect();
+        let unlike = nilike(&names, &StringArray::new_scalar(pattern)).map_err(DataFusionError::from)?;
+        let columns = columns.iter().zip(unlike.iter()).filter(|(_, is_unlike)| *is_unlike == Some(true));
+        self.excluded.extend(columns.map(|(column, _)| (None, column.name.clone())));
+        Ok(())
+    }
+
     fn excludes(&self, column: &ScopeColumn) -> bool {
         self.excluded.iter().any(|(table, name)| {
             *name == column.name
@@ -192,7 +182,7 @@ impl Changes<'_> {
     }
 
     fn item(&self, column: &ScopeColumn) -> Option<Item> {
-        if self.excludes(column) || self.pattern.is_some_and(|pattern| !matches(&column.name, pattern)) {
+        if self.excludes(column) {
             return None;
         }
         let value = self.replaced.get(&column.name);

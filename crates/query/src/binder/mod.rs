@@ -56,6 +56,7 @@ mod window_names;
 mod with;
 
 pub(crate) use files::{FileCall, FileOption};
+pub(crate) use names::is_immutable;
 pub(crate) use order::last_rows;
 pub(crate) use pivot::{COLUMNS_MAX, ReadValues, ValuesQuery, too_many};
 pub(crate) use time_series::sampling;

@@ -1,13 +1,16 @@
-//! Names in expressions: columns of the query's own tables, of outer queries, SELECT aliases, and parts of structs.
+//! Names in expressions: columns of the query's own tables, of outer queries, SELECT aliases, parts of structs, and
+//! functions.
 
 use super::scope::{Found, Place, Scope, ScopeColumn};
 use super::{BindError, Binder, Result};
 use crate::Error;
+use crate::dialect::RANGE;
 use crate::names::nearest;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ExprSchema, TableReference};
+use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::planner::PlannerResult;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::{Expr, Volatility, lit};
 use tidalite_sql::Span;
 use tidalite_sql::ast::{Ident, ObjectName};
 use tidalite_types::schema::fold_name;
@@ -184,4 +187,35 @@ fn unknown(parts: &[String], name: &ObjectName, scope: &Scope) -> BindError {
 pub(super) fn unknown_column(name: &str, span: Span, scope: &Scope) -> BindError {
     let columns = scope.levels().flat_map(|scope| &scope.columns);
     Error::column_not_found(name, columns.map(|column| column.name.as_str())).at(span.start as usize).into()
+}
+
+/// Returns the function that a name stands for, and whether its arguments are distinct.
+pub(super) fn synonym(name: &str, is_distinct: bool) -> (&str, bool) {
+    let own = match name {
+        "count_distinct" => return ("count", true),
+        "string_distinct_agg" => return ("string_agg", true),
+        "approx_count_distinct" => "approx_distinct",
+        "variance" => "var_samp",
+        "every" => "bool_and",
+        "approx_percentile" => "approx_percentile_cont",
+        "to_lowercase" => "lower",
+        "to_uppercase" => "upper",
+        "ceiling" => "ceil",
+        "clock_timestamp" | "statement_timestamp" | "transaction_timestamp" | "localtimestamp" => "now",
+        "gen_random_uuid" => "uuid",
+        "regexp_matches" => "regexp_match",
+        "min_by" => "arg_min",
+        "max_by" => "arg_max",
+        "interval" => RANGE,
+        other => other,
+    };
+    (own, is_distinct)
+}
+
+/// Returns false for a scalar function of the clock, of the session or of chance.
+pub(crate) fn is_immutable(state: &SessionState, name: &str) -> bool {
+    let (name, _) = synonym(name, false);
+    // `interval` is computed from its arguments.
+    let function = state.scalar_functions().get(name).filter(|_| name != RANGE);
+    function.is_none_or(|function| function.signature().volatility == Volatility::Immutable)
 }

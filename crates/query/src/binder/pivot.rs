@@ -19,7 +19,7 @@ use datafusion::logical_expr::utils::find_aggregate_exprs;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, lit};
 use std::collections::{HashMap, HashSet};
 use tidalite_sql::Span;
-use tidalite_sql::ast::walk::{self, Visitor};
+use tidalite_sql::ast::walk::{self, ExprFinder};
 use tidalite_sql::ast::{
     self, Alias, BinaryOperator, ExprKind, Literal, OrderBy, Pivot, PivotColumn, PivotValue, PivotValues, Query,
     Relation, Select,
@@ -99,15 +99,7 @@ impl Binder<'_> {
         let source = self.from(&select.from, env)?;
         let plan = {
             let scope = source.scope(env.outer);
-            let place = Place::new(&scope, env);
-            let plan = match &select.selection {
-                Some(condition) => self.filtered(source.plan, condition, place)?,
-                None => source.plan,
-            };
-            match &select.latest_on {
-                Some(clause) => self.latest_on(plan, clause, place)?,
-                None => plan,
-            }
+            self.chosen_rows(source.plan, select, Place::new(&scope, env))?
         };
         let plan = self.pivoted(Source { plan, columns: source.columns }, pivot, env)?;
         Ok(Source::of_plan(plan))
@@ -187,7 +179,7 @@ impl Binder<'_> {
         values.iter().zip(texts).map(cell).collect()
     }
 
-    /// Returns the values of a sub-query, or asks the caller of the binder for them.
+    /// Returns the values of a sub-query. Without them the binder stops with [`BindError::Values`].
     fn values_at(&self, span: Span, query: impl FnOnce() -> Result<LogicalPlan>) -> Result<&[ScalarValue]> {
         match self.values.get(&span) {
             Some(values) => Ok(values),
@@ -271,7 +263,7 @@ fn in_order(values: LogicalPlan) -> Result<LogicalPlan> {
     Ok(LogicalPlanBuilder::from(values).sort(keys)?.limit(0, Some(COLUMNS_MAX + 1))?.build()?)
 }
 
-/// Refuses values that depend on rows around the PIVOT: the columns are the same for all of them.
+/// Refuses values that depend on rows around the PIVOT: all rows have the same columns.
 fn check_independent(plan: &LogicalPlan, span: Span) -> Result<()> {
     if !plan.all_out_ref_exprs().is_empty() {
         let error = Error::invalid("the values of a PIVOT cannot depend on columns of an outer query");
@@ -295,16 +287,9 @@ fn check_independent(plan: &LogicalPlan, span: Span) -> Result<()> {
 }
 
 fn has_parameters(query: &Query) -> bool {
-    struct Finder(bool);
-    impl Visitor for Finder {
-        fn expr(&mut self, expr: &ast::Expr) -> bool {
-            self.0 |= matches!(expr.kind, ExprKind::Parameter(_));
-            !self.0
-        }
-    }
-    let mut finder = Finder(false);
+    let mut finder = ExprFinder::new(|expr| matches!(expr.kind, ExprKind::Parameter(_)));
     walk::query(query, &mut finder);
-    finder.0
+    finder.is_found
 }
 
 /// The columns of a prepared statement are described before its parameters have values.

@@ -1,6 +1,6 @@
 //! Predicates: IN, LIKE, IS, ANY and ALL.
 
-use super::expr::among;
+use super::expr::{among, joined};
 use super::operators::{comparison, text};
 use super::scope::Place;
 use super::{Binder, Result};
@@ -19,6 +19,17 @@ use tidalite_sql::ast::{self, BinaryOperator, ExprKind, IsTest, LikeKind, Litera
 
 /// The function whose call as the set of IN is an interval of time.
 const RANGES: &[&str] = &["today", "yesterday", "tomorrow", "interval"];
+
+/// The left side of LIKE, and the form of the comparison.
+#[derive(Clone)]
+struct LikeOperand {
+    value: Expr,
+    kind: LikeKind,
+    negated: bool,
+    /// The character of ESCAPE, if that is written: none for an empty string.
+    escape: Option<Option<char>>,
+    span: Span,
+}
 
 impl Binder<'_> {
     /// Binds the items of IN; a list as the value of a parameter stands for its items.
@@ -52,12 +63,21 @@ impl Binder<'_> {
 
     /// Binds `x IN array`.
     fn in_array(&self, operand: &ast::Expr, set: &ast::Expr, negated: bool, place: Place) -> Result<Expr> {
-        if !matches!(self.expr(set, place)?.get_type(&place.scope.schema)?, DataType::List(_)) {
-            let error = Error::invalid("IN takes values in parentheses, an interval of time or an array");
-            return Err(error.at(set.span.start as usize).into());
-        }
-        let values = QuantifiedSet::Values(vec![set.clone()]);
-        let found = self.quantified(operand, BinaryOperator::Equal, Quantifier::Any, &values, place, set.span)?;
+        let found = match &set.kind {
+            ExprKind::Array(_) => {
+                let values = QuantifiedSet::Values(vec![set.clone()]);
+                self.quantified(operand, BinaryOperator::Equal, Quantifier::Any, &values, place, set.span)?
+            }
+            _ => {
+                let schema = place.scope.schema.as_ref();
+                let array = self.expr(set, place)?;
+                if !matches!(array.get_type(schema)?, DataType::List(_)) {
+                    let error = Error::invalid("IN takes values in parentheses, an interval of time or an array");
+                    return Err(error.at(set.span.start as usize).into());
+                }
+                over_array(self.expr(operand, place)?, BinaryOperator::Equal, Quantifier::Any, array, schema)?
+            }
+        };
         Ok(if negated { Expr::Not(Box::new(found)) } else { found })
     }
 
@@ -73,66 +93,49 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds `x LIKE ANY (patterns)` and `x LIKE ALL (patterns)`.
-    fn like_each(&self, expr: &ast::Expr, quantifier: Quantifier, pattern: &ast::Expr, place: Place) -> Result<Expr> {
-        let patterns = match &pattern.kind {
-            ExprKind::Row(patterns) | ExprKind::Array(patterns) => patterns.as_slice(),
-            ExprKind::Literal(_) | ExprKind::Parameter(_) => std::slice::from_ref(pattern),
-            _ => {
-                let error = Error::invalid("LIKE ANY and LIKE ALL take a list of patterns");
-                return Err(error.at(pattern.span.start as usize).into());
-            }
-        };
-        let one = |pattern: &ast::Expr| {
-            let mut own = expr.clone();
-            if let ExprKind::Like { quantifier, pattern: slot, .. } = &mut own.kind {
-                (*quantifier, *slot) = (None, Box::new(pattern.clone()));
-            }
-            self.like(&own, place)
-        };
-        let all = patterns.iter().map(one).collect::<Result<Vec<_>>>()?;
-        let (join, empty): (fn(Expr, Expr) -> Expr, bool) = match quantifier {
-            Quantifier::Any => (Expr::or, false),
-            Quantifier::All => (Expr::and, true),
-        };
-        Ok(all.into_iter().reduce(join).unwrap_or_else(|| lit(empty)))
-    }
-
     /// Binds LIKE, ILIKE, SIMILAR TO and REGEXP.
     pub(super) fn like(&self, expr: &ast::Expr, place: Place) -> Result<Expr> {
         let ExprKind::Like { operand, negated, kind, quantifier, pattern, escape } = &expr.kind else {
             return Err(Error::internal("an expression is not LIKE").into());
         };
-        if let Some(quantifier) = quantifier {
-            return self.like_each(expr, *quantifier, pattern, place);
-        }
         let escape = escape.as_deref().map(|escape| self.escape(escape, place)).transpose()?;
         let value = self.expr(operand, place)?;
-        if *kind == LikeKind::Similar {
-            let bound = self.expr(pattern, place)?;
-            let regex = match (constant_text(&bound), escape) {
-                (Some(pattern), escape) => text(crate::dialect::similar_to(pattern, escape.unwrap_or(Some('\\')))),
-                (None, None) => self.scalar_call(SIMILAR_TO_ESCAPE, vec![bound])?,
-                (None, Some(_)) => return Err(computed_pattern(pattern.span).into()),
-            };
-            let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
-            return self.operator(op, value, regex, &place.scope.schema, expr.span);
+        let left = LikeOperand { value, kind: *kind, negated: *negated, escape, span: expr.span };
+        let Some(quantifier) = quantifier else { return self.like_pattern(left, pattern, place) };
+        let one = |pattern: &ast::Expr| self.like_pattern(left.clone(), pattern, place);
+        let matches = patterns(pattern)?.iter().map(one).collect::<Result<Vec<_>>>()?;
+        match (quantifier, matches.is_empty()) {
+            (Quantifier::Any, true) => Ok(lit(false)),
+            (Quantifier::All, true) => Ok(lit(true)),
+            (Quantifier::Any, false) => joined(matches, Expr::or),
+            (Quantifier::All, false) => joined(matches, Expr::and),
         }
-        let is_insensitive = match kind {
-            LikeKind::Like => false,
-            LikeKind::Ilike => true,
-            LikeKind::Similar | LikeKind::Regexp => {
-                let op = if *negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
-                return self.operator(op, value, self.expr(pattern, place)?, &place.scope.schema, expr.span);
+    }
+
+    /// Binds the comparison with one pattern.
+    fn like_pattern(&self, left: LikeOperand, pattern: &ast::Expr, place: Place) -> Result<Expr> {
+        let LikeOperand { value, kind, negated, escape, span } = left;
+        let bound = self.expr(pattern, place)?;
+        let pattern = match (kind, constant_text(&bound), escape) {
+            (LikeKind::Regexp, ..) | (LikeKind::Like | LikeKind::Ilike, _, None | Some(Some('\\'))) => bound,
+            (LikeKind::Similar, Some(written), escape) => {
+                text(crate::dialect::similar_to(written, escape.unwrap_or(Some('\\'))))
+            }
+            (LikeKind::Similar, None, None) => self.scalar_call(SIMILAR_TO_ESCAPE, vec![bound])?,
+            (LikeKind::Like | LikeKind::Ilike, Some(written), Some(escape)) => {
+                text(crate::dialect::with_backslashes(written, escape))
+            }
+            (_, None, Some(_)) => {
+                let error = Error::invalid("a pattern with ESCAPE is a constant string");
+                return Err(error.at(pattern.span.start as usize).into());
             }
         };
-        let bound = self.expr(pattern, place)?;
-        let pattern = match (escape, constant_text(&bound)) {
-            (None | Some(Some('\\')), _) => bound,
-            (Some(escape), Some(pattern)) => text(crate::dialect::with_backslashes(pattern, escape)),
-            (Some(_), None) => return Err(computed_pattern(pattern.span).into()),
-        };
-        Ok(Expr::Like(Like::new(*negated, Box::new(value), Box::new(pattern), None, is_insensitive)))
+        if let LikeKind::Like | LikeKind::Ilike = kind {
+            let is_insensitive = kind == LikeKind::Ilike;
+            return Ok(Expr::Like(Like::new(negated, Box::new(value), Box::new(pattern), None, is_insensitive)));
+        }
+        let op = if negated { BinaryOperator::RegexNotMatch } else { BinaryOperator::RegexMatch };
+        self.operator(op, value, pattern, &place.scope.schema, span)
     }
 
     /// Binds `x IS [NOT] …`.
@@ -206,15 +209,8 @@ impl Binder<'_> {
             }
             return Ok(among(value, items, negated, &place.scope.schema)?);
         }
-        let schema = place.scope.schema.as_ref();
-        let (left, set) = (self.expr(left, place)?, self.expr(set, place)?);
-        let set = text_as_list(set, &left, schema)?;
-        let left = text_as_item(left, &set, schema)?;
-        let op = comparison(op)?;
-        match quantifier {
-            Quantifier::Any => Ok(any(left, op, set)?),
-            Quantifier::All => Ok(all(left, op, set)?),
-        }
+        let (left, array) = (self.expr(left, place)?, self.expr(set, place)?);
+        over_array(left, op, quantifier, array, place.scope.schema.as_ref())
     }
 
     /// Returns the items of an array that is written as a constructor, or as a constant string.
@@ -234,6 +230,17 @@ impl Binder<'_> {
     }
 }
 
+/// Plans `left op ANY (array)` and `left op ALL (array)`.
+fn over_array(left: Expr, op: BinaryOperator, quantifier: Quantifier, array: Expr, schema: &DFSchema) -> Result<Expr> {
+    let array = text_as_list(array, &left, schema)?;
+    let left = text_as_item(left, &array, schema)?;
+    let op = comparison(op)?;
+    match quantifier {
+        Quantifier::Any => Ok(any(left, op, array)?),
+        Quantifier::All => Ok(all(left, op, array)?),
+    }
+}
+
 /// Returns the text of a constant string.
 fn constant_text(expr: &Expr) -> Option<&str> {
     match expr {
@@ -242,8 +249,16 @@ fn constant_text(expr: &Expr) -> Option<&str> {
     }
 }
 
-fn computed_pattern(span: Span) -> Error {
-    Error::invalid("a pattern with ESCAPE is a constant string").at(span.start as usize)
+/// Returns the patterns of LIKE ANY or LIKE ALL.
+fn patterns(list: &ast::Expr) -> Result<&[ast::Expr]> {
+    match &list.kind {
+        ExprKind::Row(patterns) | ExprKind::Array(patterns) => Ok(patterns),
+        ExprKind::Literal(_) | ExprKind::Parameter(_) => Ok(std::slice::from_ref(list)),
+        _ => {
+            let error = Error::invalid("LIKE ANY and LIKE ALL take a list of patterns");
+            Err(error.at(list.span.start as usize).into())
+        }
+    }
 }
 
 /// Casts a constant text to the type of the items of an array.

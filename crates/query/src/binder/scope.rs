@@ -55,6 +55,14 @@ impl ScopeColumn {
     pub fn is_of(&self, table: &TableReference) -> bool {
         self.visibility.is_of_table() && self.relation.as_ref().is_some_and(|relation| table.resolved_eq(relation))
     }
+
+    /// Returns the value under the name of the column.
+    pub fn named_value(&self) -> Expr {
+        match &self.value {
+            Expr::Column(_) => self.value.clone(),
+            value => value.clone().alias_qualified(self.relation.clone(), &self.name),
+        }
+    }
 }
 
 /// The columns that have a name.

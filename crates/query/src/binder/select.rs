@@ -55,10 +55,9 @@ impl Binder<'_> {
         if has_window_join(select) && select.pivot.is_none() {
             return self.window_joins(select, order, env);
         }
-        // WHERE and LATEST ON choose the rows of PIVOT.
-        let (source, is_chosen) = match &select.pivot {
-            Some(pivot) => (self.pivoted_select(select, pivot, env)?, true),
-            None => (self.from(&select.from, env)?, false),
+        let source = match &select.pivot {
+            Some(pivot) => self.pivoted_select(select, pivot, env)?,
+            None => self.from(&select.from, env)?,
         };
         let scope = source.scope(env.outer);
         let place = Place { windows: &select.windows, ..Place::new(&scope, env) };
@@ -69,13 +68,10 @@ impl Binder<'_> {
             None => Some(self.items(select, place)?),
             Some(_) => None,
         };
-        let input = match &select.selection {
-            Some(condition) if !is_chosen => self.filtered(source.plan, condition, place)?,
-            _ => source.plan,
-        };
-        let input = match &select.latest_on {
-            Some(clause) if !is_chosen => self.latest_on(input, clause, place)?,
-            _ => input,
+        let input = match &select.pivot {
+            // WHERE and LATEST ON choose the rows of PIVOT.
+            Some(_) => source.plan,
+            None => self.chosen_rows(source.plan, select, place)?,
         };
         if let (Some(clause), None) = (&select.sample_by, &items) {
             let source = Source { plan: input, columns: scope.columns };
@@ -85,8 +81,20 @@ impl Binder<'_> {
         computed(input, clauses, select.distinct.as_ref())
     }
 
+    /// Binds WHERE and LATEST ON.
+    pub(super) fn chosen_rows(&self, plan: LogicalPlan, select: &Select, place: Place) -> Result<LogicalPlan> {
+        let plan = match &select.selection {
+            Some(condition) => self.filtered(plan, condition, place)?,
+            None => plan,
+        };
+        match &select.latest_on {
+            Some(clause) => self.latest_on(plan, clause, place),
+            None => Ok(plan),
+        }
+    }
+
     /// Binds WHERE.
-    pub(super) fn filtered(&self, plan: LogicalPlan, condition: &ast::Expr, place: Place) -> Result<LogicalPlan> {
+    fn filtered(&self, plan: LogicalPlan, condition: &ast::Expr, place: Place) -> Result<LogicalPlan> {
         let bound = self.condition(condition, place)?;
         if !find_aggregate_exprs(std::iter::once(&bound)).is_empty() {
             let error = Error::invalid("aggregate functions are not allowed in WHERE").with_hint("use HAVING");

@@ -38,7 +38,7 @@ impl Tables {
     }
 }
 
-/// Finds the names of relations that are not queries of WITH.
+/// Collects the names of relations that are not queries of WITH.
 #[derive(Default)]
 struct Relations {
     names: Vec<TableReference>,

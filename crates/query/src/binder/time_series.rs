@@ -300,7 +300,8 @@ fn stride(stride: &Offset) -> crate::Result<String> {
     Ok(duration_text(duration))
 }
 
-fn duration_text(duration: &Duration) -> String {
+/// Returns a length as a count and the letter of a unit.
+pub(super) fn duration_text(duration: &Duration) -> String {
     format!("{}{}", duration.count, unit_letter(duration.unit))
 }
 

@@ -71,14 +71,10 @@ impl Binder<'_> {
 /// Returns the columns that do not become rows.
 fn rest(columns: &[ScopeColumn], values: &[Expr]) -> Vec<Expr> {
     let is_kept = |column: &&ScopeColumn| column.visibility.is_bare() && !values.contains(&column.value);
-    let value = |column: &ScopeColumn| match &column.value {
-        Expr::Column(_) => column.value.clone(),
-        value => value.clone().alias_qualified(column.relation.clone(), &column.name),
-    };
-    columns.iter().filter(is_kept).map(value).collect()
+    columns.iter().filter(is_kept).map(ScopeColumn::named_value).collect()
 }
 
-/// Returns values of one type, and what the type has to say besides: UUID and IPV4 are stored as other types.
+/// Returns values of one type, and the metadata of the type: types such as IPV4 share an Arrow type with others.
 fn of_one_type(
     values: Vec<Expr>,
     schema: &DFSchema,
@@ -95,7 +91,7 @@ fn of_one_type(
     let values = with_times(&values, schema).unwrap_or(values);
     let types = values.iter().map(|value| value.get_type(schema)).collect::<datafusion::common::Result<Vec<_>>>()?;
     let Some(common) = common_type(&types) else {
-        let error = Error::invalid("the columns of an UNPIVOT have types that have none in common");
+        let error = Error::invalid("the columns of an UNPIVOT have no common type");
         return Err(error.with_hint("cast them in a sub-query").at(unpivot.span.start as usize).into());
     };
     let typed = |(value, own): (Expr, DataType)| if own == common { value } else { cast(value, common.clone()) };

@@ -3,6 +3,7 @@
 //! DataFusion compares the metadata of such cells and rejects any difference.
 
 use super::Result;
+use crate::plan::is_null;
 use crate::{Error, door};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -23,6 +24,10 @@ pub(super) fn type_column(
     schema: &DFSchema,
 ) -> Result<()> {
     let cells = || values.iter().filter_map(|row| row.get(column));
+    // The field of a plain constant has no metadata. Fields are not computed for the cells of large VALUES.
+    if cells().all(|cell| matches!(cell, Expr::Literal(_, None))) {
+        return Ok(());
+    }
     let fields: Vec<FieldRef> = cells().map(|cell| Ok(cell.to_field(schema)?.1)).collect::<Result<_>>()?;
     if fields.windows(2).all(|pair| pair[0].metadata() == pair[1].metadata()) {
         return Ok(());
@@ -54,14 +59,6 @@ pub(super) fn type_column(
 fn cast(cell: &mut Expr, to: &FieldRef) {
     let inner = std::mem::replace(cell, Expr::Literal(ScalarValue::Null, None));
     *cell = Expr::Cast(Cast::new_from_field(Box::new(inner), to.clone()));
-}
-
-fn is_null(cell: &Expr) -> bool {
-    match cell {
-        Expr::Literal(value, _) => value.is_null(),
-        Expr::Cast(cast) => is_null(&cast.expr),
-        _ => false,
-    }
 }
 
 /// Returns a field of the same type, without the metadata of a column.

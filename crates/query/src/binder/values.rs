@@ -13,7 +13,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Cast;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use tidalite_sql::ast::{self, ExprKind, Literal};
-use tidalite_types::{ColumnType, TimeUnit};
+use tidalite_types::{ColumnType, SqlState, TimeUnit};
 
 /// Digits of a second that a timestamp in microseconds has.
 const MICROS_DIGITS: usize = 6;
@@ -26,7 +26,7 @@ impl Binder<'_> {
             .iter()
             .map(|row| row.iter().map(|cell| self.expr(cell, place)).collect::<Result<Vec<_>>>())
             .collect::<Result<Vec<_>>>()?;
-        let width = rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = width(rows)?;
         for column in 0..width {
             self.type_column(rows, &mut values, column)?;
             number_types::type_column(&mut values, column, &scope.schema)?;
@@ -75,6 +75,15 @@ impl Binder<'_> {
             _ => None,
         })
     }
+}
+
+/// Returns the number of cells of each row.
+fn width(rows: &[Vec<ast::Expr>]) -> Result<usize> {
+    let width = rows.first().map(Vec::len).unwrap_or_default();
+    let Some(other) = rows.iter().find(|row| row.len() != width) else { return Ok(width) };
+    let error = Error::invalid("VALUES lists must all be the same length").with_code(SqlState::SYNTAX_ERROR);
+    let first = other.first().or_else(|| rows[0].first());
+    Err(error.at(first.map(|cell| cell.span.start as usize).unwrap_or_default()).into())
 }
 
 /// Casts the dates of a column to timestamps if the column also has timestamps.

@@ -35,6 +35,38 @@ struct Window<'w> {
     frame: Option<&'w ast::WindowFrame>,
 }
 
+/// The distance of the bound of a frame from the current row.
+enum Distance {
+    Number(String),
+    Interval(Interval),
+}
+
+impl Distance {
+    fn is_negative(&self) -> bool {
+        match self {
+            Distance::Number(number) => number.starts_with('-'),
+            Distance::Interval(interval) => interval.total_nanos() < 0,
+        }
+    }
+
+    /// Returns a number of rows; `None` for other distances.
+    fn rows(&self) -> Option<u64> {
+        match self {
+            Distance::Number(number) => number.parse().ok(),
+            Distance::Interval(_) => None,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Distance::Number(number) => number,
+            Distance::Interval(Interval { months, days, nanos }) => {
+                format!("{months} months {days} days {nanos} nanoseconds")
+            }
+        }
+    }
+}
+
 impl Binder<'_> {
     pub(super) fn window(
         &self,
@@ -219,18 +251,21 @@ impl Binder<'_> {
             FrameOffset::Duration(duration) => (duration.span, None),
         };
         let refused = |message: &str| Error::invalid(message).at(span.start as usize);
-        let text = distance_text(offset).or(computed);
-        let text = text.ok_or_else(|| refused("the distance of a frame is a constant number or interval"))?;
+        let distance = written_distance(offset).or(computed);
+        let distance = distance.ok_or_else(|| refused("the distance of a frame is a constant number or interval"))?;
         if units == WindowFrameUnits::Range {
-            return Ok(ScalarValue::Utf8(Some(text)));
+            return match distance.is_negative() {
+                true => Err(refused("invalid preceding or following size in window function").into()),
+                false => Ok(ScalarValue::Utf8(Some(distance.text()))),
+            };
         }
-        let rows =
-            text.parse().map_err(|_| refused("the distance of a frame is a number of rows that is not negative"))?;
+        let rows = distance.rows();
+        let rows = rows.ok_or_else(|| refused("the distance of a frame is a number of rows that is not negative"))?;
         Ok(ScalarValue::UInt64(Some(rows)))
     }
 
-    /// Returns the text of a computed constant.
-    fn computed_distance(&self, expr: &ast::Expr) -> Result<Option<String>> {
+    /// Returns the distance of a computed constant.
+    fn computed_distance(&self, expr: &ast::Expr) -> Result<Option<Distance>> {
         if matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Interval(_)) {
             return Ok(None);
         }
@@ -238,11 +273,11 @@ impl Binder<'_> {
         let value = self.simplified(vec![self.expr(expr, Place::new(&scope, &env))?])?.pop();
         Ok(match value {
             Some(Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(of)), _)) => {
-                Some(interval_text(Interval { months: of.months, days: of.days, nanos: of.nanoseconds }))
+                Some(Distance::Interval(Interval { months: of.months, days: of.days, nanos: of.nanoseconds }))
             }
-            Some(Expr::Literal(value, _)) if !value.is_null() => Some(value.to_string()),
+            Some(Expr::Literal(value, _)) if !value.is_null() => Some(Distance::Number(value.to_string())),
             // A parameter without a value.
-            _ if matches!(self.parameters, Parameters::Types(_)) => Some("1".to_owned()),
+            _ if matches!(self.parameters, Parameters::Types(_)) => Some(Distance::Number("1".to_owned())),
             _ => None,
         })
     }
@@ -332,7 +367,7 @@ fn ends_before_current(frame: &ast::WindowFrame) -> bool {
     let starts_before = match &frame.start {
         FrameBound::Preceding(None) => true,
         FrameBound::Preceding(Some(offset)) => {
-            distance_text(offset).and_then(|rows| rows.parse::<u64>().ok()).is_some_and(|rows| rows > 0)
+            written_distance(offset).and_then(|distance| distance.rows()).is_some_and(|rows| rows > 0)
         }
         _ => false,
     };
@@ -355,20 +390,16 @@ fn is_distance(bound: &FrameBound) -> bool {
     matches!(bound, FrameBound::Preceding(Some(_)) | FrameBound::Following(Some(_)))
 }
 
-fn distance_text(offset: &FrameOffset) -> Option<String> {
-    let interval = match offset {
-        FrameOffset::Duration(duration) => interval_of(duration)?,
+/// Returns the distance of a literal.
+fn written_distance(offset: &FrameOffset) -> Option<Distance> {
+    match offset {
+        FrameOffset::Duration(duration) => interval_of(duration).map(Distance::Interval),
         FrameOffset::Expr(expr) => match &expr.kind {
-            ExprKind::Literal(Literal::Number(digits)) => return Some(digits.clone()),
-            ExprKind::Interval(interval) => interval_value(interval)?,
-            _ => return None,
+            ExprKind::Literal(Literal::Number(digits)) => Some(Distance::Number(digits.clone())),
+            ExprKind::Interval(interval) => interval_value(interval).map(Distance::Interval),
+            _ => None,
         },
-    };
-    Some(interval_text(interval))
-}
-
-fn interval_text(Interval { months, days, nanos }: Interval) -> String {
-    format!("{months} months {days} days {nanos} nanoseconds")
+    }
 }
 
 fn interval_of(duration: &Duration) -> Option<Interval> {

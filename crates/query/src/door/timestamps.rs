@@ -9,14 +9,22 @@ use tidalite_types::TimeUnit;
 use tidalite_types::interval::DAY_NANOS;
 use tidalite_types::time::{days_from_civil, days_in_month};
 
+/// Returns the nanoseconds of an Arrow time unit.
+pub(crate) fn arrow_unit_nanos(unit: ArrowUnit) -> i64 {
+    match unit {
+        ArrowUnit::Second => 1_000_000_000,
+        ArrowUnit::Millisecond => 1_000_000,
+        ArrowUnit::Microsecond => 1_000,
+        ArrowUnit::Nanosecond => 1,
+    }
+}
+
 /// Returns the nanoseconds of a time type's unit; `None` for other types.
 pub(crate) fn unit_nanos(data_type: &DataType) -> Option<i64> {
     Some(match data_type {
         DataType::Date32 => DAY_NANOS,
-        DataType::Date64 | DataType::Timestamp(ArrowUnit::Millisecond, _) => 1_000_000,
-        DataType::Timestamp(ArrowUnit::Second, _) => 1_000_000_000,
-        DataType::Timestamp(ArrowUnit::Microsecond, _) => 1_000,
-        DataType::Timestamp(ArrowUnit::Nanosecond, _) => 1,
+        DataType::Date64 => arrow_unit_nanos(ArrowUnit::Millisecond),
+        DataType::Timestamp(unit, _) => arrow_unit_nanos(*unit),
         _ => return None,
     })
 }

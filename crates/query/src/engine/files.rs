@@ -8,6 +8,7 @@ use super::parquet::BoundedParquet;
 use super::{Engine, globs};
 use crate::binder::tables::Tables;
 use crate::binder::{self, BindError, FileCall, FileOption, Tree};
+use crate::functions::FileReader;
 use crate::{Error, Result, door};
 use datafusion::arrow::datatypes::{DataType, TimeUnit as ArrowUnit};
 use datafusion::catalog::TableProvider;
@@ -60,27 +61,27 @@ impl Engine {
         if self.reads_files {
             return Ok(());
         }
-        let error = Error::invalid(format!("{} is turned off on this server", call.function));
-        Err(error.with_hint("query.reads_files turns it on").about(call.function.clone()))
+        let function = call.function.name();
+        let error = Error::invalid(format!("{function} is turned off on this server"));
+        Err(error.with_hint("query.reads_files turns it on").about(function))
     }
 
     async fn table(&self, state: &SessionState, call: FileCall) -> Result<Arc<dyn TableProvider>> {
         let mut said = Said::default();
         for (name, value) in &call.options {
-            if call.function == "read_parquet" {
-                return Err(unknown_option(&call.function, name));
+            match call.function {
+                FileReader::Parquet => return Err(unknown_option(call.function.name(), name)),
+                FileReader::Csv => said.take(call.function.name(), name, value)?,
             }
-            said.take(&call.function, name, value)?;
         }
         let mut urls = Vec::new();
         for path in &call.paths {
             urls.extend(self.urls(path).await?);
         }
         let Some(first) = urls.first() else { return Err(not_found(&call.paths.join(", "))) };
-        let format: Arc<dyn FileFormat> = if call.function == "read_parquet" {
-            Arc::new(BoundedParquet::default())
-        } else {
-            Arc::new(self.csv(state, &said, first).await?)
+        let format: Arc<dyn FileFormat> = match call.function {
+            FileReader::Parquet => Arc::new(BoundedParquet::default()),
+            FileReader::Csv => Arc::new(self.csv(state, &said, first).await?),
         };
         let options = ListingOptions::new(format).with_file_extension("");
         let schema = options.infer_schema(state, first).await.map_err(|e| unreadable(first, e.into()))?;

@@ -1,9 +1,10 @@
 //! The query of a materialized view: one SELECT … SAMPLE BY of one table, or of joins that keep the rows of the table.
 
 use super::Bucketing;
-use crate::binder::sampling;
+use crate::binder::{is_immutable, sampling};
 use crate::statement::Query;
 use crate::{Error, Result, plan};
+use datafusion::execution::context::SessionState;
 use tidalite_sql::ast::walk::{self, Visitor};
 use tidalite_sql::ast::{
     Alignment, AsofKind, Body, Expr, ExprKind, FillValue, Join, JoinKind, ObjectName, Relation, RelationKind, SampleBy,
@@ -12,15 +13,12 @@ use tidalite_sql::ast::{
 use tidalite_types::TimeUnit;
 use tidalite_types::schema::fold_name;
 
-/// Functions whose value changes, besides those whose names begin with `rnd_` or `current_`.
-const CHANGING: [&str; 8] = ["now", "today", "yesterday", "tomorrow", "sysdate", "systimestamp", "random", "uuid"];
-
 fn refused(why: &str) -> Error {
     Error::invalid(format!("the query of a materialized view {why}"))
 }
 
 /// Returns the table that a query samples, and the clause.
-pub(super) fn sampled(query: &Query) -> Result<(String, &SampleBy)> {
+pub(super) fn sampled<'q>(state: &SessionState, query: &'q Query) -> Result<(String, &'q SampleBy)> {
     let tree = query.tree.as_deref().ok_or_else(|| Error::internal("the query of a view has no tree"))?;
     if tree.query.with.is_some() || tree.query.limit.is_some() {
         return Err(refused("is one SELECT, without WITH and LIMIT"));
@@ -29,7 +27,7 @@ pub(super) fn sampled(query: &Query) -> Result<(String, &SampleBy)> {
     let Some(clause) = &select.sample_by else { return Err(refused("has to SAMPLE BY")) };
     let [from] = select.from.as_slice() else { return Err(refused("reads one table, or joins of it")) };
     let base = first_table(from)?;
-    let mut facts = Facts { base: &base, mentions: 0, changing: None };
+    let mut facts = Facts { state, base: &base, mentions: 0, changing: None };
     walk::query(&tree.query, &mut facts);
     if facts.mentions != 1 {
         return Err(refused(&format!("may name its base \"{base}\" only once")));
@@ -72,6 +70,7 @@ fn keeps_rows(join: &Join) -> bool {
 }
 
 struct Facts<'b> {
+    state: &'b SessionState,
     base: &'b str,
     /// How often the base is named.
     mentions: usize,
@@ -95,7 +94,7 @@ impl Visitor for Facts<'_> {
             },
             _ => return true,
         };
-        if CHANGING.contains(&name.as_str()) || name.starts_with("rnd_") || name.starts_with("current_") {
+        if !is_immutable(self.state, &name) {
             self.changing.get_or_insert(name);
         }
         true

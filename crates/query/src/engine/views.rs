@@ -293,7 +293,7 @@ impl Engine {
         cancel: &'a CancelToken,
     ) -> BoxFuture<'a, Result<MaterializedShape>> {
         async move {
-            let (name, clause) = sampled(query)?;
+            let (name, clause) = sampled(&self.state(catalog, cancel), query)?;
             if base.is_some_and(|base| fold_name(base) != name) {
                 return Err(Error::invalid(format!("WITH BASE has to name the first table of the query, \"{name}\"")));
             }

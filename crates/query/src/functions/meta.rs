@@ -1,7 +1,7 @@
 //! `functions()`: every function there is, by name.
 
 use super::system::{Columns, text};
-use super::{random, series, system};
+use super::{FileReader, random, series, system};
 use crate::{Catalog, Result};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -28,7 +28,9 @@ static ALL: LazyLock<BTreeSet<(String, &'static str)>> = LazyLock::new(|| {
     }
     let ours = system::FUNCTIONS.iter().map(|(name, _)| *name);
     let ours = ours.chain([super::postgres::sleep::SLEEP]);
-    ours.chain(series::NAMES.iter().copied()).chain(super::FILES).for_each(|name| add(name, &[], "table"));
+    ours.chain(series::NAMES.iter().copied())
+        .chain(FileReader::ALL.map(FileReader::name))
+        .for_each(|name| add(name, &[], "table"));
     all
 });
 

@@ -27,6 +27,7 @@ pub(crate) mod ema;
 mod encodings;
 pub(crate) mod excluding;
 mod field_columns;
+mod file_readers;
 mod finance;
 pub(crate) mod floats;
 mod formulas;
@@ -93,12 +94,10 @@ mod width_bucket;
 pub(crate) mod zones;
 
 pub(crate) use arrays::operator as array_operator;
+pub(crate) use file_readers::FileReader;
 pub(crate) use interval_words::{interval_text, is_interval};
 pub(crate) use partitions::partitions;
 pub(crate) use postgres::OWNER;
-
-/// Table functions that read files; [`crate::engine`] makes them tables before a query is planned.
-pub(crate) const FILES: [&str; 2] = ["read_csv", "read_parquet"];
 
 use crate::Catalog;
 use crate::pg_catalog::{self, INFORMATION_SCHEMA, PG_CATALOG};

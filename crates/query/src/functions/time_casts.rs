@@ -4,8 +4,8 @@
 //! [`crate::plan::time_casts`] puts [`CAST`] and [`TRY_CAST`] in their place.
 
 use super::scalar::{Call, Gives, Kind, PLAIN, Scalar};
-use super::times::{arrow_unit_nanos, of_ticks, ticks as ticks_of};
-use crate::door::timestamps::{parse_date, parse_timestamp, unit_nanos};
+use super::times::{of_ticks, ticks as ticks_of};
+use crate::door::timestamps::{arrow_unit_nanos, parse_date, parse_timestamp, unit_nanos};
 use crate::{Error, door};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Int64Array, IntervalMonthDayNanoArray, StringViewArray,

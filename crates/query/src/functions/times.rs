@@ -56,16 +56,6 @@ pub(super) fn of_ticks(values: Int64Array, data_type: &DataType) -> Result<Array
     Ok(cast(&(Arc::new(values) as ArrayRef), data_type)?)
 }
 
-/// Returns the nanoseconds of an Arrow time unit.
-pub(super) fn arrow_unit_nanos(unit: ArrowUnit) -> i64 {
-    match unit {
-        ArrowUnit::Second => 1_000_000_000,
-        ArrowUnit::Millisecond => 1_000_000,
-        ArrowUnit::Microsecond => 1_000,
-        ArrowUnit::Nanosecond => 1,
-    }
-}
-
 pub(super) fn from_ticks(values: &Int64Array, data_type: &DataType, is_scalar: bool) -> Result<ColumnarValue> {
     let array = cast(&(Arc::new(values.clone()) as ArrayRef), data_type)?;
     if is_scalar && array.len() == 1 {

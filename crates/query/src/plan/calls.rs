@@ -1,6 +1,7 @@
 //! Calls whose function depends on their arguments: aggregates that are scalars with more arguments, and `avg` with
 //! the arguments of an exponential moving average.
 
+use super::literals::is_null;
 use crate::functions::{array_elements, ema};
 use crate::{Error, Result};
 use datafusion::arrow::array::Array;
@@ -69,15 +70,6 @@ pub(super) fn aggregate(call: RawAggregateExpr) -> Result<PlannerResult<RawAggre
         return Ok(PlannerResult::Planned(when(count.lt(lit(0_i64)), lit(0.0)).end()?));
     }
     Ok(PlannerResult::Original(call))
-}
-
-/// Returns true for NULL, also of a type.
-fn is_null(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(value, _) => value.is_null(),
-        Expr::Cast(cast) => is_null(&cast.expr),
-        _ => false,
-    }
 }
 
 /// Returns the percentiles of an array that is written out, for the aggregate `name`; `None` for another argument.

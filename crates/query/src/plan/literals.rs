@@ -336,6 +336,15 @@ pub(crate) fn chosen_texts_alike(mut values: Vec<&mut Expr>, schema: &DFSchema) 
     texts_alike(values, schema)
 }
 
+/// Returns true for NULL, also of a type.
+pub(crate) fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Cast(cast) => is_null(&cast.expr),
+        _ => false,
+    }
+}
+
 fn is_text(expr: &Expr) -> bool {
     text(expr).is_some()
 }

@@ -93,7 +93,7 @@ pub(crate) use latest_from_end::LatestFromEnd;
 pub(crate) use latest_on::latest_on;
 pub(crate) use limited_scans::LimitedScans;
 pub(crate) use literals::{
-    CHOOSING, chosen_texts_alike, constant as constant_of, text_as, text_as_list, texts_alike, typed_literals,
+    CHOOSING, chosen_texts_alike, constant as constant_of, is_null, text_as, text_as_list, texts_alike, typed_literals,
 };
 pub(crate) use merged_joins::MergedJoins;
 pub(crate) use merged_windows::MergedWindowJoins;
