@@ -134,7 +134,8 @@ fn offsets(grid: &HorizonGrid, unit: TimeUnit) -> Result<Vec<i64>> {
             Err(too_many(span_of(first)).into())
         }
         HorizonGrid::Range { from, to, step } => {
-            let refused = |message: &str| Error::invalid(message).at(span_of(step).start as usize);
+            let span = span_of(step);
+            let refused = |message: &str| Error::invalid(message).at(span.start as usize);
             let (from, to, step) = (ticks(from, unit)?, ticks(to, unit)?, ticks(step, unit)?);
             if step <= 0 {
                 return Err(refused("STEP of HORIZON JOIN is a length of at least one unit").into());
@@ -147,7 +148,7 @@ fn offsets(grid: &HorizonGrid, unit: TimeUnit) -> Result<Vec<i64>> {
                 Ok(count) if count <= OFFSETS_MAX => {
                     Ok(std::iter::successors(Some(from), |at| at.checked_add(step)).take(count).collect())
                 }
-                _ => Err(too_many(span_of(step)).into()),
+                _ => Err(too_many(span).into()),
             }
         }
     }
